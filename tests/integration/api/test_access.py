@@ -64,7 +64,6 @@ def test_what_is_open_and_what_is_the_administrators() -> None:
         "GET /openapi.json",
         "GET /docs",
         "GET /docs/{file}",
-        "OPTIONS /api/platform/uploads",
         "GET /",
         "GET /console",
         "GET /console/{path:path}",
@@ -73,6 +72,7 @@ def test_what_is_open_and_what_is_the_administrators() -> None:
         "DELETE /api/v1/session",
         "GET /api/v1/session/oidc",
         "GET /api/v1/session/oidc/return",
+        "OPTIONS /api/platform/uploads",
     ]
     assert sorted(rule for rule, who in RULES.items() if who.roles == {Role.ADMIN}) == [
         "DELETE /api/v1/keys/{key_id}",

@@ -152,22 +152,6 @@ async def test_the_item_of_the_catalogue_has_the_styles(desk: tuple[AsyncClient,
     }  # fmt: skip
 
 
-async def test_an_asset_shows_title_extent_and_the_legend_of_its_own_colours(desk: tuple[AsyncClient, House]) -> None:
-    client, house = desk
-    by = bearing(await make_key(house.url, Role.READER))
-    described = {"bbox": [170, -20, -170, -10], "dataset_metadata": {"title": "Heights"}, "raster_type": "dem"}
-    await house.publish("heights", outputs={**OUTPUTS, **described})
-    await house.publish("odd", outputs={"bbox": "everywhere", "dataset_metadata": 7, "raster_type": "?"})
-    page = (await client.get("/api/assets", headers=by)).json()["assets"]
-    shown = {asset["asset_id"]: (asset["title"], asset["bbox"]) for asset in page}
-    assert shown[id_of("heights")] == ("Heights", [170, -20, -170, -10])
-    assert shown[id_of("odd")] == (None, None)
-    automatic = (await client.get(place("heights"), headers=by)).json()["styles"][-1]
-    assert automatic["legend"][0] == {"text": "0", "color": "#26543e"}
-    assert automatic["legend"][-1] == {"text": "9", "color": "#fafafa"}
-    assert (await client.get(place("odd"), headers=by)).json()["styles"][-1]["legend"] == []
-
-
 async def test_a_style_of_qgis_is_converted_or_refused_in_words(desk: tuple[AsyncClient, House]) -> None:
     client, house = desk
     by = bearing(await make_key(house.url, Role.OPERATOR))
@@ -183,3 +167,19 @@ async def test_a_style_of_qgis_is_converted_or_refused_in_words(desk: tuple[Asyn
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
     both = await client.put(place("dem", "both"), json={"qml": qml[0], "style": RAMP}, headers=by)
     assert both.status_code == 422
+
+
+async def test_an_asset_shows_title_extent_and_the_legend_of_its_own_colours(desk: tuple[AsyncClient, House]) -> None:
+    client, house = desk
+    by = bearing(await make_key(house.url, Role.READER))
+    described = {"bbox": [170, -20, -170, -10], "dataset_metadata": {"title": "Heights"}, "raster_type": "dem"}
+    await house.publish("heights", outputs={**OUTPUTS, **described})
+    await house.publish("odd", outputs={"bbox": "everywhere", "dataset_metadata": 7, "raster_type": "?"})
+    page = (await client.get("/api/assets", headers=by)).json()["assets"]
+    shown = {asset["asset_id"]: (asset["title"], asset["bbox"]) for asset in page}
+    assert shown[id_of("heights")] == ("Heights", [170, -20, -170, -10])
+    assert shown[id_of("odd")] == (None, None)
+    automatic = (await client.get(place("heights"), headers=by)).json()["styles"][-1]
+    assert automatic["legend"][0] == {"text": "0", "color": "#26543e"}
+    assert automatic["legend"][-1] == {"text": "9", "color": "#fafafa"}
+    assert (await client.get(place("odd"), headers=by)).json()["styles"][-1]["legend"] == []

@@ -19,7 +19,7 @@ from geomill.domain.assets.foreign_xml import NotConvertible
 from geomill.domain.assets.lifecycle import Actor
 from geomill.domain.assets.qml import from_qml
 from geomill.domain.assets.sld import from_sld
-from geomill.domain.assets.style import STYLE, STYLE_NAME, RasterStyle, VectorStyle
+from geomill.domain.assets.style import DEFAULT, STYLE, STYLE_NAME, RasterStyle, VectorStyle
 from geomill.domain.engine.starting import Starter
 from geomill.errors import InputError, NotFoundError, Problem
 from geomill.platform.styles import delete_style, put_style
@@ -46,9 +46,9 @@ async def list_styles(gateway: TheGateway, principal: ThePrincipal, asset_id: As
 @router.get("/{name}", summary="Get a style of an asset")
 async def get_style(gateway: TheGateway, principal: ThePrincipal, asset_id: AssetId, name: StyleName) -> StyleView:
     view = await list_styles(gateway, principal, asset_id)
-    wanted = view.default if name == "default" else name
+    chosen_name = view.default if name == DEFAULT else name
     for style in view.styles:
-        if style.name == wanted:
+        if style.name == chosen_name:
             return style
     names = ", ".join(style.name for style in view.styles)
     raise NotFoundError(f"the asset '{asset_id}' has no style '{name}'", remedy=f"use one of {names}")

@@ -122,7 +122,7 @@ class StyleClass(StylePart):
         return f"{low} to {high}" if low and high else f"from {low}" if low else f"below {high}"
 
 
-class Resampling(StrEnum):
+class StyleResampling(StrEnum):
     NEAREST = "nearest"
     BILINEAR = "bilinear"
     CUBIC = "cubic"
@@ -153,7 +153,7 @@ class RasterStyle(StylePart):
         default=None, description="Values or ranges of the data with their colours; other values are not drawn"
     )
     nodata: Number | None = None
-    resampling: Resampling | None = None
+    resampling: StyleResampling | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -8,14 +8,15 @@ import warnings
 from pathlib import Path
 
 from geomill.domain.access.confidential import without_places
-from geomill.serve.downloads.order import FeaturesOrder, Order, Outcome
+from geomill.serve.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder
 from geomill.worker.children.limits import die_with, limit_memory
 
-MEMORY_MEGABYTES = 1_024
+MEMORY_MEGABYTES = 512
+"""`limit_memory` lets a process have twice as much and a bit before an allocation fails."""
 
 
 def main() -> None:
-    order = Order.model_validate_json(sys.stdin.buffer.read())
+    order = DownloadOrder.model_validate_json(sys.stdin.buffer.read())
     die_with(order.parent)
     limit_memory(MEMORY_MEGABYTES)
     most = order.work.most_bytes
@@ -24,7 +25,7 @@ def main() -> None:
     sys.stdout.write(f"{_make(order).model_dump_json()}\n")
 
 
-def _make(order: Order) -> Outcome:
+def _make(order: DownloadOrder) -> DownloadOutcome:
     from geomill.serve.downloads.features import TooManyRows, write_features
     from geomill.serve.downloads.pixels import write_pixels
 
@@ -32,13 +33,13 @@ def _make(order: Order) -> Outcome:
     try:
         if isinstance(order.work, FeaturesOrder):
             path, rows = write_features(order.work, folder)
-            return Outcome(path=str(path), rows=rows)
-        return Outcome(path=str(write_pixels(order.work, folder)))
+            return DownloadOutcome(path=str(path), rows=rows)
+        return DownloadOutcome(path=str(write_pixels(order.work, folder)))
     except TooManyRows:
-        return Outcome(error="too_many_rows")
+        return DownloadOutcome(error="too_many_rows")
     except Exception as error:  # noqa: BLE001  the parent logs it, and the caller gets a problem document
         large = _is_full(error, folder, order.work.most_bytes)
-        return Outcome(error="too_large" if large else "failed", message=without_places(str(error))[:500])
+        return DownloadOutcome(error="too_large" if large else "failed", message=without_places(str(error))[:500])
 
 
 def _is_full(error: Exception, folder: Path, most: int) -> bool:

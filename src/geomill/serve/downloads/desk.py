@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from geomill.domain.access.confidential import new_reference
 from geomill.errors import ConflictError, UnavailableError
-from geomill.serve.downloads.order import FeaturesOrder, Order, Outcome, PixelsOrder
+from geomill.serve.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder, PixelsOrder
 
 log = logging.getLogger(__name__)
 
@@ -77,14 +77,14 @@ class DownloadDesk:
             raise UnavailableError("other downloads are being made", remedy="try again in a minute") from None
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="geomill-download-"))
         try:
-            outcome = await _run(request, Order(folder=str(folder), parent=os.getpid(), work=work))
+            outcome = await _run(request, DownloadOrder(folder=str(folder), parent=os.getpid(), work=work))
             return (folder / Path(_path(outcome)).name).open("rb")
         finally:
             self._making.release()
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
 
 
-def _path(outcome: Outcome) -> str:
+def _path(outcome: DownloadOutcome) -> str:
     if outcome.error == "too_many_rows":
         raise _too_large(f"more than {MOST_ROWS:,} features match")
     if outcome.error == "too_large":
@@ -103,7 +103,7 @@ def _too_large(reason: str) -> ConflictError:
     )
 
 
-async def _run(request: Request, order: Order) -> Outcome:
+async def _run(request: Request, order: DownloadOrder) -> DownloadOutcome:
     """Run a child. It is killed if the caller goes away or it takes too long."""
     async with _child() as process:
         assert process.stdin is not None
@@ -123,8 +123,8 @@ async def _run(request: Request, order: Order) -> Outcome:
         output, _ = talking.result()
     lines = output.decode(errors="replace").strip().splitlines()
     if process.returncode != 0 or not lines:
-        return Outcome(error="failed", message=f"the child ended with {process.returncode}")
-    return Outcome.model_validate_json(lines[-1])
+        return DownloadOutcome(error="failed", message=f"the child ended with {process.returncode}")
+    return DownloadOutcome.model_validate_json(lines[-1])
 
 
 @asynccontextmanager

@@ -40,13 +40,13 @@ class PixelsOrder(BaseModel):
     most_bytes: int
 
 
-class Order(BaseModel):
+class DownloadOrder(BaseModel):
     folder: str
     parent: int
     work: Annotated[FeaturesOrder | PixelsOrder, Field(discriminator="kind")]
 
 
-class Outcome(BaseModel):
+class DownloadOutcome(BaseModel):
     """The last line that a child prints."""
 
     path: str | None = None

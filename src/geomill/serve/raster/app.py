@@ -27,6 +27,7 @@ from geomill import __version__
 from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
+from geomill.serve.downloads.desk import DownloadDesk
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
@@ -66,6 +67,7 @@ STATUSES: dict[type[Exception], Answer] = {
     RioTilerError: (400, "invalid_input"),
     ValueError: (400, "invalid_input"),  # from numpy and rio-tiler, about the caller's parameters
     OverflowError: (400, "invalid_input", NOT_THERE),
+    ZeroDivisionError: (400, "invalid_input", NOT_THERE),  # from rio-tiler, about a box without an area
     CPLE_AppDefinedError: (400, "invalid_input", NOT_THERE),
     CPLE_IllegalArgError: (400, "invalid_input", NOT_THERE),
     CRSError: (400, "invalid_input", NOT_THERE),
@@ -80,10 +82,11 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
     environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
+    desk = DownloadDesk()
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
         complete_tilejson(tiler.router, _described)
-        app.include_router(clips.router(source), prefix=prefix, dependencies=STRICT)
+        app.include_router(clips.router(source, desk), prefix=prefix, dependencies=STRICT)
         app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
@@ -129,11 +132,15 @@ def _tiler(prefix: str, source: Any) -> TilerFactory:
 
 
 class _Turnstile:
-    """Limits concurrent requests. Together with the size limit of images this bounds memory."""
+    """Limits concurrent requests. Together with the size limit of images this bounds memory. Downloads have limits of
+    their own: a slow reader of a large file must not take the place of pictures."""
 
     def __init__(self, app: ASGIApp, at_once: int) -> None:
         self._app, self._free = app, asyncio.Semaphore(at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/clip.tif"):
+            await self._app(scope, receive, send)
+            return
         async with self._free:
             await self._app(scope, receive, send)

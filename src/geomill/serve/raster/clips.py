@@ -28,8 +28,8 @@ COG_TYPE = "image/tiff; application=geotiff; profile=cloud-optimized"
 Box = tuple[float, float, float, float]
 
 
-def router(source_dependency: Callable[..., Any]) -> APIRouter:
-    routes, desk = APIRouter(tags=["Downloads"]), DownloadDesk()
+def router(source_dependency: Callable[..., Any], desk: DownloadDesk) -> APIRouter:
+    routes = APIRouter(tags=["Downloads"])
 
     @routes.get("/clip.tif", summary="Download a part of the raster", response_class=Response)
     async def clip(
