@@ -8,13 +8,16 @@ import { useMay } from "./session";
 export const REVIEWS_KEY = ["reviews"] as const;
 export const HEALTH_KEY = ["health"] as const;
 
-/** An asset that waits for review, as the stream tells it. */
+/** An asset that waits for review, as the topic `reviews` tells it. */
 export interface WaitingAsset {
   asset_id: string;
   platform_id: string;
   platform_refs: Record<string, unknown>;
   data_type: string;
+  stac_item_id: string;
+  title: string | null;
   revision: number;
+  public_revision: number | null;
   proposed_clearance: string | null;
   workflow_id: string | null;
   processing_completed_at: string | null;

@@ -1635,6 +1635,8 @@ CREATE INDEX idx_assets_failed ON app.geospatial_assets USING btree (updated_at 
 
 CREATE INDEX idx_assets_completed ON app.geospatial_assets USING btree (processing_completed_at) WHERE processing_status = 'completed';
 
+CREATE INDEX idx_assets_waiting ON app.geospatial_assets USING btree (processing_completed_at, asset_id) WHERE approval_state = 'pending_review' AND processing_status = 'completed' AND deleted_at IS NULL;
+
 CREATE INDEX idx_assets_retried ON app.geospatial_assets USING btree (job_count DESC) WHERE job_count > 1;
 
 CREATE INDEX idx_assets_export ON app.geospatial_assets USING btree (adf_run_id) WHERE adf_run_id IS NOT NULL;

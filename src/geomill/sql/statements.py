@@ -33,6 +33,7 @@ class AssetsStatements(Statements):
     revisions: LiteralString
     roll_back: LiteralString
     serialise: LiteralString
+    waiting_for_review: LiteralString
 
 
 class AttendanceStatements(Statements):
