@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, JsonValue, PositiveInt, ValidationError
 from geomill.datasets.refusals import refused
 from geomill.sdk import ObjectName
 
-COMPRESSORS = ("blosc", "zstd", "gzip", "zlib", "lzma")
+COMPRESSORS = ("blosc", "zstd", "gzip", "zlib")
 DTYPES = {
     "uint8": "u1", "int8": "i1", "uint16": "u2", "int16": "i2", "uint32": "u4", "int32": "i4", "uint64": "u8",
     "int64": "i8", "float32": "f4", "float64": "f8",
@@ -201,13 +201,11 @@ def _stated_nodata(attributes: dict[str, Any]) -> float | None:
 
 def _number(value: JsonValue) -> float | None:
     """Return a fill value. xarray writes floats of version 3 as base64 of eight bytes."""
-    if isinstance(value, (int, float)):
+    if value is None or isinstance(value, (int, float)):
         return value
-    if not isinstance(value, str):
-        return None
-    if value in _SPECIAL:
+    if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
     try:
-        return float(struct.unpack("<d", base64.b64decode(value, validate=True))[0])
-    except (binascii.Error, struct.error, ValueError):
-        return None
+        return float(struct.unpack("<d", base64.b64decode(str(value), validate=True))[0])
+    except (binascii.Error, struct.error, ValueError) as error:
+        raise UnsupportedZarr(f"the fill value {str(value)[:30]!r}") from error

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shutil
 import struct
 import zipfile
 import zlib
@@ -16,22 +18,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from geomill.datasets.refusals import refused
-from geomill.raster.opening import BOMB_RATIO, GIGABYTE, LARGEST_BLOCK
+from geomill.raster.opening import GIGABYTE, LARGEST_BLOCK
 from geomill.raster.zarr_metadata import ZarrArray, parsed_array
 from geomill.sdk import ObjectName
 
 ZIP = b"PK\x03\x04"
 MOST_CHUNKS = 200_000
 """Chunks of one layer, and files in the store."""
-LARGEST_DIRECTORY = 64 * 1024 * 1024
-LARGEST_METADATA = 1024 * 1024
+LARGEST_DIRECTORY = 32 * 1024 * 1024
+LARGEST_METADATA, LARGEST_METADATA_TOGETHER = 1024 * 1024, 16 * 1024 * 1024
 MOST_ARRAYS = 500
+BOMB_RATIO = 200
+"""Chunks are compressed already, so a ZIP file of them unpacks to little more than its own size."""
 _ENCRYPTED = 0x1
 _END, _END_BYTES = b"PK\x05\x06", 22 + 65_535
 _METADATA = ("zarr.json", ".zarray")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,11}", re.ASCII)
 _ROOTS = ("zarr.json", ".zgroup", ".zmetadata")
 
 
@@ -50,13 +55,20 @@ class ZarrStore:
     root: str
     """The folder of the store in the ZIP file, with a slash at its end, or nothing."""
     members: dict[str, zipfile.ZipInfo]
+    packed: int
+    """The size of the ZIP file."""
 
     @cached_property
     def nodes(self) -> dict[str, dict[str, Any]]:
         """The metadata of all arrays, by their path in the store."""
         paths = [path for path in self.members if path.startswith(self.root) and path.rpartition("/")[2] in _METADATA]
-        if len(paths) > MOST_ARRAYS:
-            raise refused("too_large", f"'{self.name}' has more than {MOST_ARRAYS} arrays: write fewer to the store")
+        metadata = sum(self.members[path].file_size for path in paths)
+        if len(paths) > MOST_ARRAYS or metadata > LARGEST_METADATA_TOGETHER:
+            raise refused(
+                "too_large",
+                f"'{self.name}' has {len(paths):,} arrays with {metadata:,} bytes of metadata; the maximum is "
+                f"{MOST_ARRAYS} with {LARGEST_METADATA_TOGETHER:,}: write fewer to the store",
+            )
         documents = {path[len(self.root) :].rpartition("/")[0]: self._json(path) for path in paths}
         return {path: node for path, node in documents.items() if path and node.get("node_type", "array") == "array"}
 
@@ -90,7 +102,8 @@ class ZarrStore:
         fill, applied = self._fill(path, array, missing=len(keys) < count)
         target.mkdir()
         for key, member in keys.items():
-            (target / ".".join(map(str, key))).write_bytes(self._read(member))
+            with self._opened(member) as packed, (target / ".".join(map(str, key))).open("wb") as chunk:
+                shutil.copyfileobj(packed, chunk)
         (target / ".zarray").write_text(json.dumps(_version_2(array, fill)))
         (target / ".zattrs").write_text(json.dumps(attributes))
         return LayerCopy(count, count - len(keys), applied)
@@ -113,20 +126,20 @@ class ZarrStore:
         for member in self.members:
             if member.startswith(start):
                 numbers = member[len(start) :].split(array.separator)
-                if len(numbers) == len(array.shape) and all(text.isdecimal() and text.isascii() for text in numbers):
-                    chunks[tuple(int(text[:12]) for text in numbers)] = self.members[member]
+                if len(numbers) == len(array.shape) and all(map(_NUMBER.fullmatch, numbers)):
+                    chunks[tuple(map(int, numbers))] = self.members[member]
         return {
             key: member for key, member in chunks.items() if all(i < n for i, n in zip(key, array.grid, strict=True))
         }
 
     def _check_chunks(self, keys: dict[tuple[int, ...], zipfile.ZipInfo], array: ZarrArray, count: int) -> None:
-        unpacked, packed = (sum(getattr(m, size) for m in keys.values()) for size in ("file_size", "compress_size"))
+        unpacked = sum(member.file_size for member in keys.values())
         largest = max((member.file_size for member in keys.values()), default=0)
         if count > MOST_CHUNKS:
             raise refused(
                 "too_large", f"'{self.name}' has {count:,} chunks in one layer; the maximum is {MOST_CHUNKS:,}"
             )
-        if largest > array.chunk_bytes * 1.01 + 4096 or (unpacked > GIGABYTE and unpacked > BOMB_RATIO / 5 * packed):
+        if largest > array.chunk_bytes * 1.01 + 4096 or (unpacked > GIGABYTE and unpacked > BOMB_RATIO * self.packed):
             raise refused("unsafe_archive", f"'{self.name}' has chunks that unpack to more than their array can hold")
 
     def _json(self, path: str) -> dict[str, Any]:
@@ -136,16 +149,19 @@ class ZarrStore:
                 return {"node_type": "group"}
             raise refused("too_large", f"the metadata '{path[:120]}' in '{self.name}' are too large")
         try:
-            document = json.loads(self._read(member))
+            with self._opened(member) as packed:
+                document = json.loads(packed.read())
         except (ValueError, RecursionError) as error:
             raise refused("unreadable", f"the metadata '{path[:120]}' in '{self.name}' are not JSON") from error
         return document if isinstance(document, dict) else {}
 
-    def _read(self, member: zipfile.ZipInfo) -> bytes:
-        """Read a member. zipfile returns no more than the declared size and compares the checksum."""
+    def _opened(self, member: zipfile.ZipInfo) -> IO[bytes]:
+        """Open a member. zipfile returns no more than the declared size and compares the checksum."""
         if member.flag_bits & _ENCRYPTED:
             raise refused("unsafe_archive", f"'{self.name}' has a password: pack it without one")
-        return self.archive.read(member)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise refused("unsafe_archive", f"'{self.name}' has an unusual compression: pack it with zip -0")
+        return self.archive.open(member)
 
 
 @contextmanager
@@ -155,7 +171,7 @@ def opened_store(path: Path, name: ObjectName) -> Iterator[ZarrStore]:
         _check_directory(path, name)
         with zipfile.ZipFile(path) as archive:
             members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
-            yield ZarrStore(archive, name, _root(members, name), members)
+            yield ZarrStore(archive, name, _root(members, name), members, path.stat().st_size)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, UnicodeDecodeError) as error:
         raise refused("unreadable", f"'{name}' is a damaged or unknown ZIP file") from error
 
@@ -169,8 +185,9 @@ def _check_directory(path: Path, name: ObjectName) -> None:
     if end < 0 or len(tail) < end + 22:
         raise zipfile.BadZipFile
     count, size = struct.unpack("<10xHL6x", tail[end : end + 22])
-    if (wide := tail.rfind(b"PK\x06\x06", 0, end)) >= 0:
-        count, size = struct.unpack("<32xQQ8x", tail[wide : wide + 56])
+    wide = tail[max(0, end - 76) : end]  # many files need a second record, and zipfile looks for it just here
+    if len(wide) == 76 and wide.startswith(b"PK\x06\x06") and wide[56:60] == b"PK\x06\x07":
+        count, size = struct.unpack("<32xQQ8x", wide[:56])
     if count > MOST_CHUNKS or size > LARGEST_DIRECTORY:
         raise refused(
             "too_large", f"'{name}' holds {count:,} files; the maximum is {MOST_CHUNKS:,}: write larger chunks"

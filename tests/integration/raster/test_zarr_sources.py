@@ -94,9 +94,11 @@ def climate(version: Version, *, variables: tuple[str, ...] = ("rain",), lat: ND
     return files
 
 
-def put(storage: Storage, files: Files, name: str = "climate.zarr.zip", folder: str = "") -> ObjectName:
+def put(
+    storage: Storage, files: Files, name: str = "climate.zarr.zip", folder: str = "", method: int = 0
+) -> ObjectName:
     memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w") as archive:
+    with zipfile.ZipFile(memory, "w", method) as archive:
         for path, content in files.items():
             archive.writestr(folder + path, content)
     return sources.put(storage, memory.getvalue(), name)
@@ -217,6 +219,7 @@ PICKLED = [{"id": "pickle"}]
         (changed(climate(version_2), "rain/.zarray", dtype="|O"), "unsupported_format", "'|O'"),
         (changed(climate(version_2), "rain/.zarray", filters=PICKLED), "unsupported_format", "filters"),
         (changed(climate(version_2), "rain/.zarray", compressor=PICKLED[0]), "unsupported_format", "pickle"),
+        (changed(climate(version_2), "rain/.zarray", fill_value={}), "unsupported_format", "fill value"),
         (changed(climate(version_2), "rain/.zarray", chunks=[1, 20]), "unsupported_format", "chunks"),
         (changed(climate(version_2), "rain/.zarray", chunks=[1, 20000, 32000]), "block_too_large", "smaller chunks"),
         (changed(climate(version_2), "rain/.zarray", shape=[3, 10**6, 10**6]), "too_large", "chunks in one layer"),
@@ -261,6 +264,13 @@ def test_damaged_zip_files_are_refused(storage: Storage, monkeypatch: pytest.Mon
     assert "the maximum is 10" in validated(storage, "climate.zarr.zip").error
     sources.put(storage, storage.sync.read(name, 0, 500), "half.zip")
     assert validated(storage, "half.zip").ended.error_code == "unreadable"
+
+
+def test_a_zip_file_is_stored_or_deflated(storage: Storage) -> None:
+    put(storage, climate(version_3), method=zipfile.ZIP_DEFLATED)
+    assert validated(storage, "climate.zarr.zip", time="2024-01-01").success
+    put(storage, climate(version_3), method=zipfile.ZIP_BZIP2)
+    assert validated(storage, "climate.zarr.zip", time="2024-01-01").ended.error_code == "unsafe_archive"
 
 
 @pytest.mark.parametrize("folder", ["", "climate.zarr/"])
