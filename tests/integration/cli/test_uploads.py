@@ -96,12 +96,12 @@ async def test_nothing_is_uploaded_when_no_gateway_answers(data: Path) -> None:
 
 
 async def test_a_shapefile_is_sent_as_one_zip(data: Path) -> None:
-    for suffix in (".shp", ".shx", ".DBF", ".prj", ".txt"):
+    for suffix in (".shp", ".shx", ".DBF", ".prj", ".qml", ".txt"):
         (data / f"roads{suffix}").write_bytes(suffix.encode())
     with as_one_file(data / "roads.shp") as packed, as_one_file(data / "roads.shp") as again:
         assert packed.read_bytes() == again.read_bytes()
         with ZipFile(packed) as archive:
-            assert archive.namelist() == ["roads.DBF", "roads.prj", "roads.shp", "roads.shx"]
+            assert archive.namelist() == ["roads.DBF", "roads.prj", "roads.qml", "roads.shp", "roads.shx"]
     words = ["assets", "submit", str(data / "roads.shp"), "--data-type", "vector", *REFS]
     done = await run(data, *words)
     assert done.exit_code == 0, done.output
