@@ -187,6 +187,7 @@ async def test_assets_that_wait_for_review_are_followed(make_counter: Any, pool:
     asset = await counter.published()
     changed = await start(stream)
     assert (changed.event, changed.data["asset_id"]) == ("changed", asset["asset_id"])
+    assert (changed.data["revision"], changed.data["public_revision"], changed.data["title"]) == (1, None, None)
     known = streams.follow_reviews(changed.id or "")
     waiting = asyncio.create_task(anext(known))
     answer = await counter.client.post(
