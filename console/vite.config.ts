@@ -31,6 +31,7 @@ export default defineConfig({
     outDir: join(here, "../src/geomill/console_files"),
     emptyOutDir: true,
     target: "es2022",
+    assetsDir: "files",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     manifest: "manifest.json",

@@ -4,7 +4,7 @@ import type { LegendEntry, RasterStyle, VectorStyle } from "@/api/schema";
 import { gradient, useColormap } from "./colormaps";
 import type { Band } from "./outputs";
 import { valueText } from "./stretch";
-import { classText, wholeVector } from "./style";
+import { classText, rampColours, wholeVector } from "./style";
 import "./map.css";
 
 const MOST_CLASSES = 12;
@@ -24,29 +24,28 @@ export function RasterLegend(properties: {
       />
     );
   }
-  const stops = style?.ramp?.map((stop) => ({ text: stop.label ?? valueText(stop.value), color: stop.color }));
-  const entries = stops ?? (style ? [] : properties.computed);
-  if (entries.length > 0) {
-    const [first] = bands;
-    return (
-      <Bar
-        title={first && bandTitle(style, bands)}
-        colours={entries.map((entry) => entry.color)}
-        texts={spread(entries.map((entry) => entry.text))}
-      />
-    );
+  if (style?.ramp) {
+    const [low, high] = [style.ramp[0]?.value ?? 0, style.ramp.at(-1)?.value ?? 1];
+    return <Bar title={bandTitle(style, bands)} colours={rampColours(style.ramp)} texts={evenly(low, high)} />;
+  }
+  if (!style && properties.computed.length > 0) {
+    const { computed } = properties;
+    const texts = computed.map((entry) => valueText(Number(entry.text)));
+    return <Bar title={bandTitle(style, bands)} colours={computed.map((entry) => entry.color)} texts={texts} />;
   }
   if (!style || (style.bidx?.length ?? 0) > 1) return <Composite style={style} bands={bands} />;
   const [low, high] = style.rescale?.[0] ?? [bands[0]?.minimum ?? 0, bands[0]?.maximum ?? 255];
-  const texts = [0, 0.25, 0.5, 0.75, 1].map((share) => valueText(low + share * (high - low), high - low));
   return (
-    <Bar title={bandTitle(style, bands)} colours={named.length > 0 ? named : ["#000000", "#ffffff"]} texts={texts} />
+    <Bar
+      title={bandTitle(style, bands)}
+      colours={named.length > 0 ? named : ["#000000", "#ffffff"]}
+      texts={evenly(low, high)}
+    />
   );
 }
 
-function spread(texts: string[]): string[] {
-  if (texts.length <= 5) return texts;
-  return [0, 0.25, 0.5, 0.75, 1].map((share) => texts[Math.round(share * (texts.length - 1))] ?? "");
+function evenly(low: number, high: number): string[] {
+  return [0, 0.25, 0.5, 0.75, 1].map((share) => valueText(low + share * (high - low), high - low));
 }
 
 function bandTitle(style: RasterStyle | null, bands: readonly Band[]) {

@@ -2,7 +2,7 @@
  * something has changed: what is new is added, what is old is changed in place, and old tiles stay until new ones come. */
 
 import type { LayerSpecification, Map as MapLibre, RasterTileSource } from "maplibre-gl";
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import type { RasterStyle, VectorStyle } from "@/api/schema";
 import type { Bounds } from "@/components/map/MapFrame";
 import { tileQuery, vectorLayers } from "./style";
@@ -144,34 +144,32 @@ function withinWorld([west, south, east, north]: Bounds): Bounds {
   return east > 180 || west < -180 ? [-180, south, 180, north] : [west, south, east, north];
 }
 
-/** Keeps pictures on a map, the first at the bottom. Give the result to `onReady` of the `MapFrame`. `then` draws what
- * lies above them. */
+/** Keeps pictures on a map, the first at the bottom. Give `onReady` to the `MapFrame`. `above` draws what lies over them. */
 export function usePictures(
   pictures: readonly Picture[],
-  then?: (map: MapLibre) => void,
-): { onReady: (map: MapLibre) => void; map: { readonly current: MapLibre | null } } {
-  const map = useRef<MapLibre | null>(null);
+  above?: (map: MapLibre) => void,
+): { onReady: (map: MapLibre) => void; map: MapLibre | null } {
+  const [map, setMap] = useState<MapLibre | null>(null);
   const drawn = useRef<string[]>([]);
-  const latest = useRef({ pictures, then });
-  latest.current = { pictures, then };
-  const drawAll = useCallback(() => {
-    if (!map.current) return;
+  const latest = useRef({ pictures, above });
+  latest.current = { pictures, above };
+  const drawAll = useCallback((target: MapLibre) => {
     const keys = latest.current.pictures.map((picture) => picture.key);
-    for (const key of drawn.current) if (!keys.includes(key)) erase(map.current, key);
-    for (const picture of latest.current.pictures) draw(map.current, picture);
+    for (const key of drawn.current) if (!keys.includes(key)) erase(target, key);
+    for (const picture of latest.current.pictures) draw(target, picture);
     drawn.current = keys;
-    latest.current.then?.(map.current);
+    latest.current.above?.(target);
   }, []);
   const shape = JSON.stringify(pictures);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` says when the pictures change
-  useEffect(drawAll, [shape, drawAll]);
+  useEffect(() => {
+    if (map?.style) drawAll(map);
+  }, [shape, map, drawAll]);
   const onReady = useCallback(
     (ready: MapLibre) => {
-      map.current = ready;
-      ready.once("remove", () => {
-        if (map.current === ready) map.current = null;
-      });
-      drawAll();
+      drawAll(ready);
+      setMap(ready);
+      ready.once("remove", () => setMap((current) => (current === ready ? null : current)));
     },
     [drawAll],
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parts, sameStyle, savedForm, tileQuery, vectorLayers } from "./style";
+import { parts, rampColours, sameStyle, savedForm, tileQuery, vectorLayers } from "./style";
 
 const decoded = (query: string) => decodeURIComponent(query.replaceAll("+", " "));
 
@@ -28,20 +28,26 @@ describe("parameters of tiles", () => {
     );
   });
 
-  it("turns a ramp into a linear colour map over its values", () => {
-    const query = decoded(
-      tileQuery({
-        kind: "raster",
-        ramp: [
-          { value: 0, color: "#000000" },
-          { value: 50, color: "#ff0000" },
-          { value: 200, color: "#ffffff" },
-        ],
-      }),
-    );
-    expect(query).toBe(
-      'bidx=1&rescale=0,200&colormap={"0":"#000000","64":"#ff0000","255":"#ffffff"}&colormap_type=linear',
-    );
+  it("turns a ramp into steps over all values", () => {
+    const ramp = [
+      { value: 0, color: "#000000" },
+      { value: 48, color: "#ff0000" },
+      { value: 96, color: "#ffffff80" },
+    ];
+    const query = new URLSearchParams(tileQuery({ kind: "raster", ramp }));
+    const steps = JSON.parse(query.get("colormap") ?? "");
+    expect([query.get("bidx"), query.get("rescale"), steps.length]).toEqual(["1", null, 48]);
+    expect(steps[0]).toEqual([
+      [-1e300, 2],
+      [5, 0, 0, 255],
+    ]);
+    expect(steps[24]).toEqual([
+      [48, 50],
+      [255, 5, 5, 252],
+    ]);
+    expect(steps[47][0]).toEqual([94, 1e300]);
+    expect(rampColours(ramp, 3)).toEqual(["rgb(0 0 0 / 100%)", "rgb(255 0 0 / 100%)", "rgb(255 255 255 / 50%)"]);
+    expect(tileQuery({ kind: "raster", ramp }).length).toBeLessThan(5000);
   });
 
   it("turns classes into intervals", () => {

@@ -81,19 +81,51 @@ function colours(query: URLSearchParams, style: RasterStyle): void {
     query.set("bidx", "1");
   if (style.colormap_name) query.set("colormap_name", style.colormap_name);
   else if (style.colormap) query.set("colormap", JSON.stringify(style.colormap));
-  else if (style.ramp) {
-    const [low, high] = [style.ramp[0]?.value ?? 0, style.ramp.at(-1)?.value ?? 1];
-    const step = (value: number) => Math.round(((value - low) / (high - low)) * LAST_STEP);
-    query.set("rescale", `${low},${high}`);
-    query.set("colormap", JSON.stringify(Object.fromEntries(style.ramp.map((stop) => [step(stop.value), stop.color]))));
-    query.set("colormap_type", "linear");
-  } else if (style.classes) query.set("colormap", JSON.stringify(style.classes.map(intervalOf)));
+  else if (style.ramp) query.set("colormap", JSON.stringify(stepsOf(style.ramp)));
+  else if (style.classes) query.set("colormap", JSON.stringify(style.classes.map(intervalOf)));
 }
 
 /** The largest number that a colour map may name: JSON has no infinity. */
 const FARTHEST = 1e300;
+const STEPS = 48;
 
-function intervalOf(entry: StyleClass): [[number, number], number[]] {
+type Ramp = NonNullable<RasterStyle["ramp"]>;
+type Interval = [[low: number, high: number], colour: number[]];
+
+/** The colour of a value, mixed of the two stops beside it. */
+function mixed(ramp: Ramp, value: number): number[] {
+  const place = Math.max(
+    1,
+    ramp.findIndex((stop) => stop.value >= value),
+  );
+  const [below, above] = [ramp[place - 1], ramp[place]];
+  if (!below || !above) return parts(ramp.at(-1)?.color ?? "#000000");
+  const share = Math.max(0, Math.min(1, (value - below.value) / (above.value - below.value)));
+  const high = parts(above.color);
+  return parts(below.color).map((part, at) => Math.round(part + ((high[at] ?? 0) - part) * share));
+}
+
+/** A ramp as intervals of values. The gateway mixes 256 colours for a style that is saved; while somebody tries colours,
+ * they are in the address of every tile, so they are fewer. */
+function stepsOf(ramp: Ramp): Interval[] {
+  const [low, high] = [ramp[0]?.value ?? 0, ramp.at(-1)?.value ?? 1];
+  const edge = (step: number) => Number((low + ((high - low) * step) / STEPS).toPrecision(7));
+  return Array.from({ length: STEPS }, (_, step) => [
+    [step === 0 ? -FARTHEST : edge(step), step === STEPS - 1 ? FARTHEST : edge(step + 1)],
+    mixed(ramp, low + ((high - low) * (step + 0.5)) / STEPS),
+  ]);
+}
+
+/** Colours at equal distances of value, for bars and histograms. */
+export function rampColours(ramp: Ramp, count = 24): string[] {
+  const [low, high] = [ramp[0]?.value ?? 0, ramp.at(-1)?.value ?? 1];
+  return Array.from({ length: count }, (_, step) => {
+    const [red, green, blue, opacity] = mixed(ramp, low + ((high - low) * step) / (count - 1));
+    return `rgb(${red} ${green} ${blue} / ${Math.round(((opacity ?? LAST_STEP) / LAST_STEP) * 100)}%)`;
+  });
+}
+
+function intervalOf(entry: StyleClass): Interval {
   if (entry.value !== null && entry.value !== undefined) {
     const value = Number(entry.value);
     return [[value, value + Math.max(Math.abs(value) * 1e-9, 1e-9)], parts(entry.color)];

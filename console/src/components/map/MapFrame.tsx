@@ -7,6 +7,9 @@ const MapView = lazy(() => import("./MapView"));
 
 export type { Bounds, MapView as MapCamera, MapViewProps } from "./MapView";
 
+/** Given to a movement as its data: the page moved the map, not somebody, so it is not a view for the address. */
+export const BY_PAGE = { byPage: true };
+
 export function MapFrame(properties: MapViewProps) {
   return (
     <Suspense fallback={<section className="map" aria-label={properties.label} />}>

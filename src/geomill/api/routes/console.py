@@ -23,7 +23,8 @@ from geomill.errors import NotFoundError
 router = APIRouter(include_in_schema=False)
 
 FOLDER = Path(geomill.__file__).with_name("console_files")
-ASSETS = "assets/"
+BUILT = "files/"
+"""The folder of built files. It must not be the beginning of a screen's address, such as `assets/`."""
 FOREVER = "public, max-age=31536000, immutable"
 MISSING = """<!doctype html><html lang="en"><title>geomill</title><p>The console is not built here. Run
 <code>script/setup</code> with Node.js 18 or newer, or install a wheel of geomill. <a href="/docs">The API</a> is here.
@@ -72,8 +73,8 @@ async def get_console_file(
     gateway: TheGateway, request: Request, path: Annotated[str, InPath(max_length=500)]
 ) -> Response:
     """Return a file of the console, or its page: the page itself knows the addresses that people see."""
-    if path.startswith(ASSETS):
-        return _asset(path, compressed="gzip" in request.headers.get("accept-encoding", ""))
+    if path.startswith(BUILT):
+        return _built(path, compressed="gzip" in request.headers.get("accept-encoding", ""))
     return _page(gateway.sessions.settings.base_map_url)
 
 
@@ -89,7 +90,7 @@ def _page(base_map_url: str | None) -> Response:
     return FileResponse(FOLDER / "index.html", media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _asset(path: str, *, compressed: bool) -> Response:
+def _built(path: str, *, compressed: bool) -> Response:
     if path not in files(FOLDER) or path.endswith(".gz"):
         raise NotFoundError(
             f"the console has no file '{path}'", remedy="reload the page: it may be of an earlier release"

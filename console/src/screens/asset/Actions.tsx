@@ -1,0 +1,118 @@
+import type { Map as MapLibre } from "maplibre-gl";
+import { useId, useState } from "react";
+import type { AssetDetails } from "@/api/schema";
+import { Button } from "@/components/Button";
+import { Icon } from "@/components/Icon";
+import { bytes } from "@/format/number";
+import { factsOf, sizeOf } from "@/map/outputs";
+import { servedRevision } from "./data";
+import { dataFile, filePath } from "./Files";
+import { Share } from "./Share";
+
+interface ActionsProps {
+  asset: AssetDetails;
+  map: MapLibre | null;
+  names: readonly string[];
+}
+
+const FORMATS = [
+  ["gpkg", "GeoPackage"],
+  ["parquet", "GeoParquet"],
+  ["fgb", "FlatGeobuf"],
+  ["shp", "Shapefile (ZIP)"],
+  ["geojson", "GeoJSON"],
+  ["csv", "CSV"],
+] as const;
+
+export function AssetActions({ asset, map, names }: ActionsProps) {
+  const [sharing, setSharing] = useState(false);
+  if (servedRevision(asset) === null) return null;
+  const size = sizeOf(asset.outputs);
+  return (
+    <>
+      <Button icon="link" onClick={() => setSharing(true)}>
+        Share
+      </Button>
+      <Menu label="Download" icon="download" aside={asset.data_type === "raster" && size !== null ? bytes(size) : null}>
+        {asset.data_type === "vector" ? <VectorDownloads names={names} /> : <RasterDownloads asset={asset} map={map} />}
+      </Menu>
+      <Menu label="More">
+        <a href={`/viewer/${asset.asset_id}`}>
+          <Icon name="out" />
+          Map alone
+        </a>
+        <a href={`/stac/collections/${asset.stac_collection_id}/items/${asset.stac_item_id}`}>
+          <Icon name="out" />
+          In the catalogue
+        </a>
+        <a href={`/api/assets/${asset.asset_id}`}>
+          <Icon name="out" />
+          As JSON
+        </a>
+      </Menu>
+      {sharing && <Share asset={asset} onClose={() => setSharing(false)} />}
+    </>
+  );
+}
+
+interface MenuProps {
+  label: string;
+  icon?: "download";
+  aside?: string | null;
+  children: React.ReactNode;
+}
+
+function Menu({ label, icon, aside, children }: MenuProps) {
+  const id = useId();
+  return (
+    <span className="menu">
+      <Button icon={icon} popoverTarget={id}>
+        {label}
+        {aside && <span className="dim desk">{aside}</span>}
+        <Icon name="down" />
+      </Button>
+      <div id={id} popover="auto" className="popover action-menu">
+        {children}
+      </div>
+    </span>
+  );
+}
+
+function VectorDownloads({ names }: { names: readonly string[] }) {
+  return names.flatMap((name, place) =>
+    FORMATS.map(([format, title]) => (
+      <a key={`${name}-${format}`} href={`/vector/collections/${name}/download?f=${format}`} download>
+        <Icon name="download" />
+        {title}
+        {place > 0 && <span className="dim">{name.split(".").at(-1)}</span>}
+      </a>
+    )),
+  );
+}
+
+function RasterDownloads({ asset, map }: { asset: AssetDetails; map: MapLibre | null }) {
+  const data = dataFile(asset);
+  return (
+    <>
+      {data && (
+        <a href={filePath(asset, data)} download>
+          <Icon name="download" />
+          <span className="grow">Whole, as Cloud-optimized GeoTIFF</span>
+          <span className="dim">{bytes(data.size)}</span>
+        </a>
+      )}
+      {map && !factsOf(asset.outputs).series && (
+        <button type="button" onClick={() => location.assign(clipPath(asset.asset_id, map))}>
+          <Icon name="download" />
+          What the map shows, as GeoTIFF
+        </button>
+      )}
+    </>
+  );
+}
+
+function clipPath(id: string, map: MapLibre): string {
+  const box = map.getBounds();
+  const numbers = [box.getWest(), box.getSouth(), box.getEast(), box.getNorth()].map((value) => value.toFixed(6));
+  return `/raster/assets/${id}/clip.tif?bbox=${numbers.join(",")}`;
+}

@@ -1,0 +1,139 @@
+"""Assets: the list with its map, and the screen of one with style, values, features, revisions and links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import OpenPage, picture, serious
+from tests.console.platform import SharedPlatform
+from tests.console.published import publish, write_fields, write_heights
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def heights(platform: SharedPlatform, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return publish(platform, write_heights(tmp_path_factory.mktemp("raster") / "heights.tif"), "raster", "v1")
+
+
+@pytest.fixture(scope="module")
+def fields(platform: SharedPlatform, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return publish(platform, write_fields(tmp_path_factory.mktemp("vector") / "fields.geojson"), "vector", "v1")
+
+
+def drawn(page: Page) -> bytes:
+    """The middle of the map as a picture, once its tiles are there."""
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(500)
+    box = page.locator(".map .canvas").bounding_box()
+    assert box is not None
+    clip = {"x": box["x"] + box["width"] / 2 - 60, "y": box["y"] + box["height"] / 2 - 60, "width": 50, "height": 50}
+    return page.screenshot(clip=clip)  # type: ignore[arg-type]
+
+
+def test_the_style_of_a_raster_is_tried_saved_and_seen(
+    open_page: OpenPage, platform: SharedPlatform, heights: str
+) -> None:
+    page = open_page(f"/assets/{heights}")
+    expect(page.get_by_role("heading", name="Test of heights v1")).to_be_visible()
+    expect(page.locator(".legend")).to_be_visible()
+    before = drawn(page)
+    page.get_by_role("radiogroup", name="Colour map").get_by_role("radio", name="magma").click()
+    expect(page.get_by_text("changed, not saved")).to_be_visible()
+    expect(page).to_have_url(re.compile("draw=.*magma"))
+    after = drawn(page)
+    assert after != before, "the map has the colours that were chosen"
+    page.get_by_role("slider", name="To", exact=True).press("PageDown")
+    expect(page.get_by_label("Preset of the stretch")).to_have_value("")
+    page.get_by_role("button", name="Save as style of the asset").click()
+    expect(page.get_by_text("Everybody who may see the asset now sees it so.")).to_be_visible()
+    with platform.client as client:
+        styles = client.get(f"/api/assets/{heights}/styles").json()
+    assert styles["default"] == "console"
+    assert next(style for style in styles["styles"] if style["default"])["style"]["colormap_name"] == "magma"
+    page.get_by_role("tab", name="Audit").click()
+    expect(page.get_by_role("cell", name="Style changed")).to_be_visible()
+    assert serious(page) == []
+    picture(page, "asset")
+
+
+def test_a_click_tells_the_value_and_its_link_shows_it_again(open_page: OpenPage, heights: str) -> None:
+    page = open_page(f"/assets/{heights}?click=116.5,-8.5", "reader")
+    probe = page.get_by_role("region", name="At this place")
+    expect(probe).to_contain_text(re.compile(r"9\d\d"))
+    expect(page.get_by_role("button", name="Save as style of the asset")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(probe).to_have_count(0)
+
+
+def test_features_are_listed_filtered_chosen_and_coloured(open_page: OpenPage, fields: str) -> None:
+    page = open_page(f"/assets/{fields}")
+    table = page.get_by_role("region", name="Features")
+    expect(table.get_by_role("row")).not_to_have_count(0)
+    expect(page.get_by_text("100 features")).to_be_visible()
+    page.get_by_label("Filter of features, as CQL2").fill("use = 'forest' AND area > 14")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text(re.compile(r"^\d+ match$"))).to_be_visible()
+    table.get_by_role("cell", name="forest").first.click()
+    expect(page).to_have_url(re.compile("feature=\\d+"))
+    page.get_by_label("Column that gives the colour").select_option("use")
+    expect(page.locator(".legend")).to_contain_text("meadow")
+    page.get_by_label("Filter of features, as CQL2").fill("nonsense ===")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert serious(page) == []
+
+
+def test_going_back_makes_a_revision_that_waits_for_review(
+    open_page: OpenPage, platform: SharedPlatform, tmp_path: Path
+) -> None:
+    asset_id = publish(platform, write_fields(tmp_path / "plots.geojson", rows=3), "vector", "v1")
+    publish(platform, write_fields(tmp_path / "plots.geojson", rows=4), "vector", "v1")
+    page = open_page(f"/assets/{asset_id}?tab=revisions")
+    page.get_by_role("button", name="Go back to r1").click()
+    page.get_by_role("button", name="Make r3 of r1").click()
+    expect(page.get_by_text("r3 has the outputs of r1, and waits for review.")).to_be_visible()
+    expect(page.get_by_role("tabpanel").get_by_role("row", name=re.compile("^r3"))).to_contain_text("pending review")
+
+
+def test_a_shared_link_opens_for_anybody_until_it_ends(open_page: OpenPage, heights: str) -> None:
+    page = open_page(f"/assets/{heights}")
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="1 hour").click()
+    dialog = page.get_by_role("dialog", name="Share")
+    expect(dialog).to_contain_text("Ends")
+    link = dialog.get_by_role("link").or_(dialog.locator("code")).first.inner_text()
+    assert httpx.get(link).status_code == 200
+    assert httpx.get(link.partition("?")[0]).status_code in (401, 404)
+
+
+def test_the_list_finds_an_asset_and_shows_where_it_is(open_page: OpenPage, heights: str, fields: str) -> None:
+    page = open_page("/assets")
+    page.get_by_label("Search assets").fill("heights")
+    expect(page).to_have_url(re.compile("text=heights"))
+    rows = page.get_by_role("region", name="Assets").locator("tbody tr:not(.spacer)")
+    expect(rows).to_have_count(1)
+    expect(rows.first.locator("img.thumbnail")).to_have_js_property("complete", True)
+    assert rows.first.locator("img.thumbnail").evaluate("image => image.naturalWidth") > 0
+    expect(page.locator(".map canvas")).to_be_visible()
+    assert serious(page) == []
+    picture(page, "assets")
+    page.get_by_label("Kind").select_option("vector")
+    expect(page.get_by_text("No asset matches")).to_be_visible()
+    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_role("link", name="Test of fields v1").click()
+    expect(page).to_have_url(re.compile(f"/assets/{fields}"))
+
+
+def test_on_a_phone_nothing_is_cut_off(open_page: OpenPage, heights: str) -> None:
+    for path in ("/assets", f"/assets/{heights}"):
+        page = open_page(path, phone=True)
+        expect(page.locator(".map canvas")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        assert serious(page) == []
+        picture(page, f"asset{'s' if path == '/assets' else ''}-phone")
