@@ -111,8 +111,8 @@ async def stream_jobs(
 )
 async def stream_reviews(gateway: TheGateway, last_event_id: Version = "") -> AsyncIterator[ServerSentEvent]:
     """Server-sent events: `snapshot` with the 200 that wait longest at first, then `changed` and `left` for each
-    asset that comes, changes or goes, at most once a second. A client that reconnects with `Last-Event-ID` gets a snapshot only if
-    something has changed."""
+    asset that comes, changes or goes, at most once a second. A client that reconnects with `Last-Event-ID`
+    gets a snapshot only if something has changed."""
     async for event in gateway.streams.follow_reviews(last_event_id):
         yield event
 
