@@ -17,10 +17,14 @@ pytestmark = pytest.mark.slow
 MOST_MILLISECONDS = 200
 """The most that an interaction may take until the next paint."""
 MEASURE = """() => {
-  window.slowest = [];
+  window.interactions = {};
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries())
-      if (entry.interactionId) window.slowest.push([entry.duration, entry.name]);
+    for (const entry of list.getEntries()) {
+      if (!entry.interactionId) continue;
+      const longest = window.interactions[entry.interactionId] ??= { duration: 0, own: 0, name: entry.name };
+      longest.duration = Math.max(longest.duration, entry.duration);
+      longest.own = Math.max(longest.own, entry.processingEnd - entry.processingStart);
+    }
   }).observe({ type: 'event', durationThreshold: 16, buffered: true });
 }"""
 
@@ -60,15 +64,22 @@ def test_ten_thousand_items_stay_responsive(open_page: OpenPage, platform: Share
     page.get_by_role("button", name="all", exact=True).click()
     table = page.get_by_role("region", name="Items of tiles")
     expect(table.get_by_role("button", name="Open item 0", exact=True)).to_be_visible()
-    for _ in range(6):
+    later = table.get_by_role("button", name=re.compile(r"Open item ([4-9]\d\d|\d{4})$"))
+    for _ in range(100):
+        if later.count() > 0:
+            break
         table.evaluate("element => element.scrollBy(0, 4000)")
         page.wait_for_timeout(100)
+    expect(later.first).to_be_visible()
     assert table.locator("tbody tr").count() < 80
     picture(page, "job-live")
     page.wait_for_timeout(300)
-    timings = page.evaluate("window.slowest")
-    assert timings, "the browser has measured no interaction"
-    assert max(timings)[0] < MOST_MILLISECONDS, sorted(timings)[-5:]
+    interactions = list(page.evaluate("window.interactions").values())
+    assert len(interactions) > 5, "the browser has measured few interactions"
+    assert max(interaction["own"] for interaction in interactions) < MOST_MILLISECONDS, interactions
+    # The slowest one is left out, as the measure does for one in fifty: a machine with other work may stop the browser.
+    durations = sorted(interaction["duration"] for interaction in interactions)
+    assert durations[-2] < MOST_MILLISECONDS, interactions
     page.get_by_role("button", name="Cancel").click()
     page.get_by_label("Reason").fill("enough was seen")
     page.get_by_role("button", name="Cancel the job").click()

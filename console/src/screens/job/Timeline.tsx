@@ -18,6 +18,8 @@ interface Row {
 const MOST_WITH_ATTEMPTS = 12;
 const FEW_FAILED = 2;
 const FEW_SLOW = 1;
+/** Up to this part of the axis, the word at the line of now stands at its right. */
+const EARLY = 0.15;
 
 /** Nodes from top to bottom, times from left to right. Waiting is thin, running thick; each attempt is a pair of them. */
 export function Timeline(properties: {
@@ -111,7 +113,10 @@ function Scale({ scale, now }: { scale: Axis; now: number | null }) {
           </i>
         ))}
         {now !== null && (
-          <i className="now" style={{ left: `${share(scale, now) * 100}%` }}>
+          <i
+            className={share(scale, now) < EARLY ? "now early" : "now"}
+            style={{ left: `${share(scale, now) * 100}%` }}
+          >
             <b>now, {shortClock(now)}</b>
           </i>
         )}

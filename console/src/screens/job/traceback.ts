@@ -20,9 +20,15 @@ export function tracebackOf(lines: readonly LogMessage[], attempt: number): stri
   return begin < 0 ? null : own.slice(begin).join("\n");
 }
 
-/** The frames, and the error itself, which is what people look for: the lines after the last frame. */
+const MARKS = /^\s*[~^]+\s*$/;
+
+/** The frames, and the error itself, which is what people look for: the lines after the last frame. Lines that only mark
+ * places of the line above are left out: a narrow column would break them. */
 export function parted(traceback: string): { frames: string; error: string } {
-  const lines = traceback.trimEnd().split("\n");
+  const lines = traceback
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !MARKS.test(line));
   const last = lines.findLastIndex((line) => line.startsWith("  "));
   return { frames: lines.slice(0, last + 1).join("\n"), error: lines.slice(last + 1).join("\n") };
 }
