@@ -24,6 +24,10 @@ from tests.conftest import FOLDER
 from tests.prepared import copy_prepared
 
 FILE = "console.json"
+HANDLERS = "tests.console.handlers"
+ROOT = Path(__file__).parents[2]
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""Keeps the process object: Python warns of one that goes while its process runs."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,12 @@ def _start(run: Path, workflows: Path) -> dict[str, Any]:
                 "--workflows",
                 str(workflows),
             ],
-            env={**os.environ, "GEOMILL_DRAIN_SECONDS": "5"},
+            env={**os.environ, "GEOMILL_DRAIN_SECONDS": "5", "GEOMILL_HANDLERS": HANDLERS, "PYTHONPATH": str(ROOT)},
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
+    _STARTED.append(process)
     with httpx.Client(base_url=url, timeout=60) as client:
         eventually(lambda: process.poll() is not None or is_ready(client), "the platform of the console")
     assert process.poll() is None, (run / "console.log").read_text()[-2000:]

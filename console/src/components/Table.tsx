@@ -3,7 +3,7 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useRef, useState } from "react";
-import { useKeys } from "@/shell/keys";
+import { type KeyBinding, useKeys } from "@/shell/keys";
 
 export interface Column<Row> {
   name: string;
@@ -34,6 +34,8 @@ interface TableProps<Row> {
   onEnd?: () => void;
   /** What is shown instead of rows when there are none. */
   empty?: ReactNode;
+  /** Whether arrows and Enter belong to the table. A screen that uses them for something else says no. */
+  keys?: boolean;
 }
 
 const OVERSCAN = 12;
@@ -78,7 +80,7 @@ export function Table<Row>(properties: TableProps<Row>) {
     selection.onChange(selected);
   };
   const activeRow = rows[place];
-  useKeys([
+  const keys: KeyBinding[] = [
     { keys: "ArrowDown", label: "next row", run: () => move(1) },
     { keys: "ArrowUp", label: "previous row", run: () => move(-1) },
     ...(onOpen ? [{ keys: "Enter", label: "open the row", run: () => activeRow && onOpen(activeRow) }] : []),
@@ -88,7 +90,8 @@ export function Table<Row>(properties: TableProps<Row>) {
           { keys: "Shift+X", label: "select up to the row", run: () => activeRow && toggle(activeRow, place, true) },
         ]
       : []),
-  ]);
+  ];
+  useKeys(properties.keys === false ? [] : keys);
 
   const items = virtual.getVirtualItems();
   const before = items[0]?.start ?? 0;

@@ -112,6 +112,7 @@ RULES: Mapping[str, Who] = {
     "GET /api/assets/reports/{report}": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/counts": only(READER, REVIEWER, OPERATOR),
+    "GET /api/v1/jobs/histogram": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/stream": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}/difference": only(READER, REVIEWER, OPERATOR),
     "GET /api/v1/jobs/{job_id}/logs": only(READER, REVIEWER, OPERATOR),

@@ -14,7 +14,9 @@ from geomill.platform.submit import submit
 from geomill.store import platforms
 
 
-async def rehearse(gateway: Gateway, submission: Submission, actor: Actor) -> SubmissionAccepted:
+async def rehearse(
+    gateway: Gateway, submission: Submission, actor: Actor, *, inspect: bool = True
+) -> SubmissionAccepted:
     """Return what a submission would do. If its options are refused, the error also has the problems of its files.
 
     The files are inspected while no database connection is held."""
@@ -25,7 +27,7 @@ async def rehearse(gateway: Gateway, submission: Submission, actor: Actor) -> Su
             accepted = await submit(conn, gateway.desk, submission, actor, dry_run=True)
         except InputsError as error:
             refusal = error
-    inspections = await inspect_all(gateway.desk, gateway.inspector, platform, submission, actor)
+    inspections = await inspect_all(gateway.desk, gateway.inspector, platform, submission, actor) if inspect else []
     if refusal is not None:
         raise InputsError(refusal.message, remedy=refusal.remedy, problems=[*refusal.problems, *_problems(inspections)])
     return submission_accepted(accepted, dry_run=True, inspections=inspections)

@@ -12,14 +12,11 @@ from fastapi.sse import ServerSentEvent
 
 from geomill.api.watching import SharedWatch
 from geomill.contract.streams import InstanceState, WaitingAsset
-from geomill.domain.states import ApprovalState, ProcessingStatus
 from geomill.store import assets, instances
-from geomill.store.assets import AssetFilter
 from geomill.store.pool import Pool
 
 SNAPSHOT_SECONDS = 1.0
 MOST_ASSETS = 200
-REVIEW = AssetFilter(approval_state=ApprovalState.PENDING_REVIEW, processing_status=ProcessingStatus.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +34,9 @@ class Snapshot:
 
 async def waiting_for_review(pool: Pool) -> Snapshot:
     async with pool.connection() as conn:
-        page = await assets.page(conn, REVIEW, limit=MOST_ASSETS + 1)
-    views = {asset.asset_id: WaitingAsset.of(asset).model_dump(mode="json") for asset in page[:MOST_ASSETS]}
-    return Snapshot(views, more=len(page) > MOST_ASSETS)
+        rows = await assets.waiting_for_review(conn, limit=MOST_ASSETS + 1)
+    views = {row["asset_id"]: WaitingAsset.model_validate(row).model_dump(mode="json") for row in rows[:MOST_ASSETS]}
+    return Snapshot(views, more=len(rows) > MOST_ASSETS)
 
 
 async def live_instances(pool: Pool) -> Snapshot:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from geomill.cli.parcels import make_parcels
 from geomill.cli.terrain import make_raster
 from geomill.client import Client
 from geomill.contract.assets import AssetStatus
+from geomill.contract.sessions import NewSignInLink
 from geomill.domain.objectname import ObjectName, Zone
 from geomill.errors import ConflictError, UnavailableError
 
@@ -70,6 +72,7 @@ def demo(
             _approve(client, status)
         _links(client, island, fields)
         if sys.stdout.isatty() if keep is None else keep:
+            _console(client)
             _wait()
         else:
             typer.echo(f"   these links work while the platform runs: geomill --data {data} up")
@@ -196,6 +199,15 @@ def _links(client: Client, *published: AssetStatus) -> None:
         for name, title in SHOWN.items():
             if name in links:
                 typer.echo(f"     {title + ':':20}{links[name]}")
+
+
+def _console(client: Client) -> None:
+    """Print a link that signs in to the console once, and open it if somebody sits before a desktop."""
+    link = client.session.create_link(NewSignInLink())
+    _say("8. The console, signed in as the administrator; the link works once, for a quarter of an hour")
+    typer.echo(f"   {link.url}")
+    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        webbrowser.open(link.url)
 
 
 def _wait() -> None:

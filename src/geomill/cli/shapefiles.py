@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg", ".qml", ".sld")
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every part in the ZIP, so that the same shapefile always gives the same ZIP."""
 

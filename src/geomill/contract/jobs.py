@@ -305,6 +305,34 @@ class JobCountsView(BaseModel):
     counted_at: datetime
 
 
+class HistogramOptions(JobFilters):
+    """Filters, and the number of parts. Without times, the last two hours."""
+
+    parts: Annotated[int, Field(ge=1, le=200)] = Field(default=60, description="Into how many parts to cut the time")
+
+
+class HistogramPart(BaseModel):
+    begins_at: datetime
+    counts: dict[str, int] = Field(description="Jobs created in this part, by their status now; zeros are left out")
+
+
+class WorkflowCounts(BaseModel):
+    workflow_id: str
+    counts: dict[str, int]
+
+
+class JobHistogram(BaseModel):
+    """Jobs over time, and by workflow. Jobs that wait to be claimed are not among them."""
+
+    created_from: datetime
+    created_to: datetime
+    parts: list[HistogramPart]
+    workflows: list[WorkflowCounts] = Field(description="The 50 with the most jobs, those first")
+    more: bool = Field(
+        description="Whether there may be more: of each status at most the newest 20,000 jobs are counted"
+    )
+
+
 class EventPage(BaseModel):
     events: list[JobEvent]
     next_after: int = Field(description="Pass it as `after` to get the following events")

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from geomill.contract.inputs import ApiInput
-from geomill.domain.assets.asset import Asset
 from geomill.domain.engine.instance import Instance
 
 Topic = Annotated[str, StringConstraints(pattern=r"^(jobs|instances|reviews|job:[^\x00]{1,64})$")]
@@ -37,18 +36,16 @@ class WaitingAsset(BaseModel):
     platform_id: str
     platform_refs: dict[str, Any]
     data_type: str
+    stac_item_id: str
+    title: str | None = Field(description="The title that the submitter gave")
     revision: int
+    public_revision: int | None = Field(description="The revision that everybody sees meanwhile")
     proposed_clearance: str | None
     priority: int
     workflow_id: str | None
     processing_completed_at: datetime | None
     warnings: list[str]
     created_at: datetime
-
-    @classmethod
-    def of(cls, asset: Asset) -> Self:
-        fields = asset.model_dump()
-        return cls(**{name: fields[name] for name in cls.model_fields})
 
 
 class InstanceState(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 HEADER_BYTES = 512
@@ -15,6 +16,7 @@ class Kind:
 
 
 _RASTER, _VECTOR, _BOTH = ("raster",), ("vector",), ("raster", "vector")
+ZIP = b"PK\x03\x04"
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"II*\0", Kind("a TIFF", _RASTER)),
     (b"MM\0*", Kind("a TIFF", _RASTER)),
@@ -27,7 +29,7 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PAR1", Kind("a Parquet file", _VECTOR)),
     (b"\x00\x00\x27\x0a", Kind("a shapefile", _VECTOR)),
     (b"SQLite format 3\0", Kind("an SQLite file or GeoPackage", _BOTH)),
-    (b"PK\x03\x04", Kind("a ZIP file", _BOTH)),
+    (ZIP, Kind("a ZIP file", _BOTH)),
     (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", _RASTER)),
     (b"CDF", Kind("a NetCDF file", _RASTER)),
     (b"%PDF-", Kind("a PDF", ())),
@@ -36,7 +38,13 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
 )
 
 
+ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
+_ZARR_MEMBER = re.compile(rb"[^/]+\.zarr/.*|(?:.*/)?(?:zarr\.json|\.z(?:group|array|attrs|metadata))", re.DOTALL)
+
+
 def kind_of(header: bytes) -> Kind | None:
+    if header.startswith(ZIP) and _ZARR_MEMBER.fullmatch(_first_member(header)):
+        return Kind("a Zarr store in a ZIP file", _RASTER)
     for magic, kind in _MAGIC:
         if header.startswith(magic):
             return kind
@@ -46,3 +54,8 @@ def kind_of(header: bytes) -> Kind | None:
     if text[:9].lower().startswith((b"<!doctype", b"<html")):
         return Kind("a web page", ())
     return None
+
+
+def _first_member(header: bytes) -> bytes:
+    """Return the name of the first file in a ZIP file."""
+    return header[30 : 30 + int.from_bytes(header[26:28], "little")]

@@ -46,7 +46,7 @@ class RasterLook:
         with findings.collecting(), placed_source(self.storage, self.source.name, options) as placed:
             dataset = placed.dataset
             findings.warn("raster", placed.warnings)
-            inspection.format = dataset.driver
+            inspection.format = placed.driver or dataset.driver
             inspection.raster = _header(dataset)
             inspection.crs = inspection.raster.crs
             with findings.collecting():

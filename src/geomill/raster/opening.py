@@ -39,9 +39,8 @@ CONVERT = "convert it with gdal_translate -of GTiff"
 REFUSED = {
     b"EHFA_HEADER_TAG": ("an ERDAS IMAGINE file, which may lead to other files", CONVERT),
     b"SQLite format 3\0": ("a GeoPackage or another SQLite file", f"if it holds a raster, {CONVERT}"),
-    b"PK\x03\x04": ("a ZIP file", "upload the raster in it; a Zarr store in it must be converted to NetCDF or GeoTIFF"),
     b"<": ("an XML file", "upload the raster that it describes, or convert it to GeoTIFF with gdal_translate"),
-    b"{": ("a JSON file", "a Zarr store must be converted to NetCDF or GeoTIFF"),
+    b"{": ("a JSON file", "upload a Zarr store as one ZIP file; references to other files are not followed"),
     b"GRIB": ("a GRIB file", CONVERT),
 }
 """Formats that are not read, and the remedy."""
@@ -120,9 +119,16 @@ def opened_picture(storage: Storage, name: ObjectName) -> Iterator[DatasetReader
 
 
 @contextmanager
-def opened_variable(storage: Storage, name: ObjectName, path: str) -> Iterator[DatasetReader]:
-    """Like `opened`, for a NetCDF file or a variable of it, by GDAL's name of it."""
-    with _checked(storage, name, path, "netCDF") as dataset:
+def opened_variable(storage: Storage, name: ObjectName, path: str, driver: str = "netCDF") -> Iterator[DatasetReader]:
+    """Like `opened`, for a NetCDF file or a variable of it or of a Zarr store, by GDAL's name of it."""
+    with _checked(storage, name, path, driver, MOST_STEPS) as dataset:
+        yield dataset
+
+
+@contextmanager
+def opened_coordinate(storage: Storage, name: ObjectName, path: str, driver: str) -> Iterator[DatasetReader]:
+    """Open an array of coordinates, whose length the caller has checked. It may have types that rasters may not."""
+    with _errors(storage, name, path), rasterio.open(path, driver=driver) as dataset:
         yield dataset
 
 
@@ -135,15 +141,23 @@ def _opened(
 
 
 @contextmanager
-def _checked(storage: Storage, name: ObjectName, path: str, driver: str) -> Iterator[DatasetReader]:
+def _checked(
+    storage: Storage, name: ObjectName, path: str, driver: str, most_bands: int = MOST_BANDS
+) -> Iterator[DatasetReader]:
     size = storage.sync.stat(name).size
+    with _errors(storage, name, path), rasterio.open(path, driver=driver) as dataset:
+        if dataset.count:  # a file of several variables has no bands of its own
+            check_header(dataset, size, name, most_bands)
+        yield dataset
+
+
+@contextmanager
+def _errors(storage: Storage, name: ObjectName, path: str) -> Iterator[None]:
+    """Configure GDAL, and turn its errors into errors with a remedy."""
     with environment(storage, name.zone), warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)  # reported as a refusal instead
         try:
-            with rasterio.open(path, driver=driver) as dataset:
-                if dataset.count:  # a file of several variables has no bands of its own
-                    check_header(dataset, size, name, MOST_STEPS if driver == "netCDF" else MOST_BANDS)
-                yield dataset
+            yield
         except (RasterioError, CPLE_BaseError) as error:
             raise _failure(error, name, remote=path.startswith("/vsi")) from error
 
@@ -162,7 +176,8 @@ def _driver(storage: Storage, name: ObjectName, formats: Mapping[bytes, str]) ->
             raise refused("unsupported_format", f"'{name}' is {kind}: {remedy}")
     raise refused(
         "unsupported_format",
-        f"'{name}' is none of GeoTIFF, JPEG 2000, NetCDF, or PNG and JPEG with a world file: {CONVERT}",
+        f"'{name}' is none of GeoTIFF, JPEG 2000, NetCDF, a Zarr store in a ZIP file, or PNG and JPEG with a world "
+        f"file: {CONVERT}",
     )
 
 

@@ -1,4 +1,5 @@
-"""Sources that are not GeoTIFFs with a place: control points, RPCs, pictures with a world file, variables of NetCDF.
+"""Sources that are not GeoTIFFs with a place: control points, RPCs, pictures with a world file, variables of NetCDF
+and Zarr.
 
 They are opened as virtual datasets, which GDAL warps while it reads. `raster.validate` writes such a source once as a
 GeoTIFF, and all later steps read that.
@@ -25,7 +26,7 @@ from rasterio.windows import Window
 from geomill.datasets.refusals import refused
 from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.errors import NotFoundError
-from geomill.raster import netcdf
+from geomill.raster import netcdf, zarr_source
 from geomill.raster.cog import describe
 from geomill.raster.inspection import alpha_band, nodata_of
 from geomill.raster.opening import PICTURES, bytes_per_pixel, first_bytes, opened, opened_picture
@@ -54,6 +55,8 @@ class PlacedSource:
     """The bands that count; all if empty."""
     acquired: str | None = None
     warnings: list[str] = field(default_factory=list)
+    driver: str | None = None
+    """GDAL's name of the format, where the dataset is a virtual one."""
 
 
 @contextmanager
@@ -64,7 +67,16 @@ def placed_source(storage: Storage, name: ObjectName, options: SourceOptions) ->
             netcdf.chosen(storage, name, options.variable, options.time) as (dataset, band, acquired),
             _with_crs(dataset, options, name) as placed,
         ):
-            yield PlacedSource(placed, converted=True, bands=[band], acquired=acquired)
+            yield PlacedSource(placed, converted=True, bands=[band], acquired=acquired, driver="netCDF")
+    elif zarr_source.is_zip(start):
+        with (
+            zarr_source.opened_layer(storage, name, options.variable, options.time) as layer,
+            _with_crs(layer.dataset, options, name) as placed,
+        ):
+            warnings = [text for text in layer.warnings if text != zarr_source.ASSUMED or not options.source_crs]
+            yield PlacedSource(
+                placed, converted=True, bands=[1], acquired=layer.acquired, warnings=warnings, driver="Zarr"
+            )
     elif driver := next((driver for magic, driver in PICTURES.items() if start.startswith(magic)), None):
         step, crs = world_file(storage, name, driver), _crs(options, name)
         with opened_picture(storage, name) as dataset:

@@ -1635,6 +1635,8 @@ CREATE INDEX idx_assets_failed ON app.geospatial_assets USING btree (updated_at 
 
 CREATE INDEX idx_assets_completed ON app.geospatial_assets USING btree (processing_completed_at) WHERE processing_status = 'completed';
 
+CREATE INDEX idx_assets_waiting ON app.geospatial_assets USING btree (processing_completed_at, asset_id) WHERE approval_state = 'pending_review' AND processing_status = 'completed' AND deleted_at IS NULL;
+
 CREATE INDEX idx_assets_retried ON app.geospatial_assets USING btree (job_count DESC) WHERE job_count > 1;
 
 CREATE INDEX idx_assets_export ON app.geospatial_assets USING btree (adf_run_id) WHERE adf_run_id IS NOT NULL;
@@ -2176,12 +2178,13 @@ WHERE NOT EXISTS (
                       WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[]) AND q.message_id = later.run_id))
 )
 UNION ALL
-SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workflow_id'), 'QUEUED', NULL, NULL,
-       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}', NULL, NULL,
+SELECT coalesce(s.job_id, q.message_id)::varchar(64), coalesce(s.job_type, q.body ->> 'workflow_id')::varchar(64),
+       'QUEUED', NULL::integer, NULL::integer,
+       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}'::jsonb, NULL::jsonb, NULL::text,
        jsonb_build_object('submitted_by', q.body -> 'submitted_by', 'on_behalf_of', q.body -> 'on_behalf_of',
                           'correlation_id', q.body -> 'correlation_id', 'cancelled', false)
        || CASE WHEN s.attempt IS NULL THEN '{}' ELSE jsonb_build_object('attempt', s.attempt) END,
-       q.body ->> 'asset_id', q.message_id, q.enqueued_at, q.enqueued_at
+       (q.body ->> 'asset_id')::varchar(64), q.message_id::varchar(64), q.enqueued_at, q.enqueued_at
 FROM dagapp.dag_queue AS q
 LEFT JOIN dagapp.dag_stage_jobs AS s ON s.run_id = q.message_id
 WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[])

@@ -33,6 +33,7 @@ class AssetsStatements(Statements):
     revisions: LiteralString
     roll_back: LiteralString
     serialise: LiteralString
+    waiting_for_review: LiteralString
 
 
 class AttendanceStatements(Statements):
@@ -235,6 +236,7 @@ class JobListsStatements(Statements):
 
     counts: LiteralString
     edges: LiteralString
+    histogram: LiteralString
     judgement: LiteralString
     newest: LiteralString
     newest_of_each_status: LiteralString

@@ -149,6 +149,11 @@ async def page(
     return [Asset.from_row(row) for row in await cursor.fetchall()]
 
 
+async def waiting_for_review(conn: Connection, *, limit: int) -> list[dict[str, Any]]:
+    """Return the assets that wait for a reviewer, the longest waiting first, without their outputs."""
+    return await (await conn.execute(queries("assets").waiting_for_review, {"limit": limit})).fetchall()
+
+
 def page_statement(chosen: AssetFilter) -> LiteralString:
     any_asset = chosen.refs is None and chosen.text is None
     source = queries("assets").any_asset if any_asset else queries("assets").identified_assets

@@ -8,6 +8,7 @@ are messages, and are listed before all others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -171,6 +172,36 @@ async def counts(conn: Connection, chosen: JobFilter) -> JobCounts:
         cut = sum(row["examined"] for row in rows) >= COUNTED
         return JobCounts(found, tuple(found) if cut else ())
     return JobCounts(found, tuple(row["status"] for row in rows if row["examined"] >= COUNTED))
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramCell:
+    """Jobs of one workflow and status that were created in one part of the time."""
+
+    part: int
+    workflow_id: str
+    status: str
+    jobs: int
+
+
+async def histogram(conn: Connection, chosen: JobFilter, parts: int) -> tuple[list[HistogramCell], bool]:
+    """Return how many jobs were created in each part of the filter's time range, and whether there may be more: of each
+    status at most the newest `COUNTED` are read."""
+    assert chosen.created_from is not None
+    assert chosen.created_to is not None
+    question = _question(chosen, by_status=True)
+    times: dict[str, Any] = {
+        "from_epoch": chosen.created_from.timestamp(),
+        "to_epoch": chosen.created_to.timestamp(),
+        "parts": parts,
+    }
+    statement = question.statement(queries("job_lists").histogram)
+    rows = await (await conn.execute(statement, question.asked(COUNTED, **times), prepare=False)).fetchall()
+    examined = Counter[str]()
+    for row in rows:
+        examined[row["line"]] += row["examined"]
+    cells = [HistogramCell(row["part"], row["workflow_id"], row["status"], row["jobs"]) for row in rows if row["jobs"]]
+    return cells, any(number >= COUNTED for number in examined.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from geomill.datasets.refusals import refused
@@ -23,6 +24,7 @@ DATA = (".gpkg", ".geojson", ".json", ".geojsonl", ".ndjson", ".fgb", ".parquet"
 _ARCHIVES = (".zip", ".kmz", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 _ENCRYPTED = 0x1
 _COPIED = 1 << 20
+_DAMAGE = (RuntimeError, OSError, ValueError, zlib.error)
 
 
 def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
@@ -37,6 +39,20 @@ def unpack(archive: Path, name: str, folder: Path, layer: str | None) -> Path:
         raise refused(
             "unreadable", f"'{name}' is a damaged or unknown ZIP file: {without_places(str(error))}"
         ) from error
+
+
+def files_beside_data(
+    archive: Path, name: str, layer: str | None, suffix: str
+) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
+    """Yield path, size and a reader of the members that are called as the dataset, with this suffix. The reader raises
+    a refusal if the member is damaged."""
+    with zipfile.ZipFile(archive) as opened:
+        members = [member for member in opened.infolist() if not member.is_dir()]
+        main = _path(_dataset_members(members, name, layer)[0])
+        for member in members:
+            path = _path(member)
+            if path.suffix.lower() == suffix and path.with_suffix("") == main.with_suffix("") and not _hidden(member):
+                yield path, member.file_size, partial(_read, opened, member, name)
 
 
 def unpacked_bytes(archive: Path) -> int:
@@ -126,12 +142,24 @@ def _extract(opened: zipfile.ZipFile, dataset: Sequence[zipfile.ZipInfo], folder
     return targets[0]
 
 
+def _read(opened: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
+    """Return a member. zipfile returns no more than the declared size."""
+    try:
+        with opened.open(member) as source:
+            return source.read(member.file_size)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, *_DAMAGE) as error:
+        raise _not_unpacked(member, name, error) from error
+
+
 def _copy(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str) -> None:
     """Copy a member. zipfile returns no more than the declared size and compares the checksum."""
     try:
         with opened.open(member) as source, target.open("wb") as file:
             shutil.copyfileobj(source, file, _COPIED)
-    except (RuntimeError, OSError, ValueError, zlib.error) as error:
-        raise refused(
-            "unreadable", f"'{member.filename}' in '{name}' cannot be unpacked: {without_places(str(error))}"
-        ) from error
+    except _DAMAGE as error:
+        raise _not_unpacked(member, name, error) from error
+
+
+def _not_unpacked(member: zipfile.ZipInfo, name: str, error: Exception) -> HandlerError:
+    reason = without_places(str(error))
+    return refused("unreadable", f"'{member.filename}' in '{name}' cannot be unpacked: {reason}")

@@ -33,6 +33,13 @@ def local_data(ctx: HandlerContext[Any], source: Source, layer: str | None) -> t
         return prepared(_original(ctx, source, folder), source.file_name, folder, layer)
 
 
+def original_data(ctx: HandlerContext[Any], source: Source) -> Path:
+    """Return a path to this job's source as it was submitted, which may be an archive."""
+    folder = mount() / folder_of(ctx.job_id)
+    with _locked(folder):
+        return _original(ctx, source, folder)
+
+
 def prepared(original: Path, name: str, folder: Path, layer: str | None) -> tuple[Path, Format]:
     """Return a path in the folder under which GDAL recognises the file, and the file's format."""
     if is_archive(original):

@@ -64,6 +64,8 @@ async def test_a_dry_run_looks_into_the_file(counter: Any, tmp_path: Path) -> No
     )
     fields_told = [each["field"] for each in problem(refused, 422, "invalid_inputs")["errors"]]
     assert fields_told == ["keep_z", "processing_options.layer"]
+    names_alone = (await counter.post("submit", order(**fields), dry_run="true", inspect="false")).json()
+    assert (names_alone["inspections"], names_alone["revision"]) == ([], 1)
 
 
 async def test_a_workflow_that_reads_no_data_takes_any_file(counter: Any) -> None:

@@ -125,3 +125,29 @@ async def test_a_job_tells_who_it_is_for_and_how_long_it_took(busy: AsyncClient)
     assert job["run_seconds"] >= 0
     assert job["definition_hash"]
     assert "input_params" not in job
+
+
+async def test_a_histogram_counts_each_job_once_in_its_part(idle: AsyncClient, listed: Any) -> None:
+    range_of_times = {"created_from": "2026-01-01T00:00:00Z", "created_to": "2026-01-05T00:00:00Z"}
+    answer = (await idle.get(f"{JOBS}/histogram", params={**range_of_times, "parts": 4})).json()
+    assert [part["counts"] for part in answer["parts"]] == [
+        {"failed": 1},
+        {"failed": 1},
+        {"cancelled": 1},
+        {"failed": 1},
+    ]
+    assert [part["begins_at"][:10] for part in answer["parts"]] == [f"2026-01-0{day}" for day in (1, 2, 3, 4)]
+    assert answer["workflows"] == [
+        {"workflow_id": "v", "counts": {"cancelled": 1, "failed": 1}},
+        {"workflow_id": "w", "counts": {"failed": 2}},
+    ]
+    assert answer["more"] is False
+    filtered = (await idle.get(f"{JOBS}/histogram", params={**range_of_times, "workflow_id": "w", "parts": 1})).json()
+    assert [part["counts"] for part in filtered["parts"]] == [{"failed": 2}]
+
+
+async def test_a_histogram_of_no_time_or_too_many_parts_is_refused(idle: AsyncClient) -> None:
+    backwards = {"created_from": "2026-01-02T00:00:00Z", "created_to": "2026-01-01T00:00:00Z"}
+    assert (await idle.get(f"{JOBS}/histogram", params=backwards)).status_code == 422
+    assert (await idle.get(f"{JOBS}/histogram", params={"parts": 201})).status_code == 422
+    assert len((await idle.get(f"{JOBS}/histogram")).json()["parts"]) == 60

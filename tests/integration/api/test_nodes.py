@@ -183,6 +183,24 @@ async def test_bad_filters_of_items(half_done: str, idle: AsyncClient, wrong: di
     assert next(iter(wrong)) in answer.text
 
 
+async def test_lines_of_a_node_are_found_at_once_among_those_of_many_items(
+    half_done: str, idle: AsyncClient, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("geomill.store.logs.EXAMINED", 4)
+    async with pool.connection() as conn:
+        await conn.execute(
+            "INSERT INTO dagapp.dag_task_logs (job_id, node_id, item_index, attempt, level, message)"
+            " SELECT 'j', 'each_item', n, 1, 'INFO', 'of an item' FROM generate_series(0, 9) AS n"
+            " UNION ALL SELECT 'j', 'prepare', -1, 1, 'ERROR', 'of a node'"
+        )
+    page = (await idle.get(f"{JOBS}/j/logs", params={"node_id": "prepare", "limit": 2})).json()
+    assert ([line["message"] for line in page["lines"]], page["more"]) == (["of a node"], False)
+    page = (await idle.get(f"{JOBS}/j/logs", params={"node_id": "gather", "limit": 2})).json()
+    assert (page["lines"], page["more"]) == ([], False)
+    page = (await idle.get(f"{JOBS}/j/logs", params={"node_id": "each_item", "limit": 2})).json()
+    assert (len(page["lines"]), page["more"]) == (2, True)
+
+
 async def test_a_job_has_the_arrows_of_its_graph_and_those_that_it_took(busy: AsyncClient) -> None:
     accepted = await submit(busy, "route_by_size", inputs={"size_bytes": 5})
     await until(busy, accepted["job_id"], "completed")

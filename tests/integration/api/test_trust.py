@@ -28,7 +28,8 @@ LIBRARY = {
     for workflow in WorkflowRegistry.load([], handlers=load_handlers().info, queues=TASK_QUEUES).all()
 }
 HOUSE = [name for name, workflow in LIBRARY.items() if workflow.started_by is Starter.GEOMILL]
-FOR_PARTNERS = {"raster_processing", "vector_processing", "publish_file"}
+FOR_PARTNERS = {"raster_processing", "process_large_raster", "vector_processing", "publish_file"}
+"""Those that a partner's data takes by its type and size."""
 CALLERS: list[tuple[Role, ...]] = [(), *((role,) for role in Role)]
 OTHERS = {"item_id": "secret", "layer_index": 0}
 
@@ -114,10 +115,9 @@ async def test_an_operators_job_does_not_write_where_assets_lie(make_counter: An
 
 async def test_a_platform_lists_what_its_partners_may_name(idle_counter: Any) -> None:
     by = await idle_counter.key(Role.SUBMITTER, platform_id="ddh")
-    refused = await idle_counter.post("submit", order(workflow_id="process_large_raster"), by=by)
-    assert (
-        "use one of publish_file, raster_processing, vector_processing" in problem(refused, 403, "forbidden")["detail"]
-    )
+    refused = await idle_counter.post("submit", order(workflow_id="process_raster_collection"), by=by)
+    usable = "use one of process_large_raster, publish_file, raster_processing, vector_processing"
+    assert usable in problem(refused, 403, "forbidden")["detail"]
     changed = {"display_name": "DDH", "workflows": ["process_large_raster"], "containers": ["uploads"]}
     assert (await idle_counter.client.patch("/api/platforms/ddh", json=changed)).status_code == 200
     assert (await idle_counter.post("submit", order(workflow_id="process_large_raster"), by=by)).status_code == 202

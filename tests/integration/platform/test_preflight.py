@@ -35,6 +35,14 @@ async def test_a_source_that_cannot_be_it_is_refused(office, content, says):
     assert await office.rows("SELECT FROM app.geospatial_assets") == []
 
 
+@pytest.mark.parametrize("name", ["climate.zarr", "climate.zarr/zarr.json", "climate.zarr/.zgroup"])
+async def test_a_folder_of_zarr_must_be_packed(office, name):
+    for part in ("zarr.json", ".zgroup"):
+        await put(office, f"climate.zarr/{part}", b"{}")
+    with pytest.raises(SourceError, match="into one ZIP file"):
+        await office.submit(file_names=[name])
+
+
 async def test_an_unknown_kind_is_left_to_the_workflow(office):
     await put(office, "x.grid", b"ncols 4\n")
     assert (await office.submit(file_names=["x.grid"])).warnings == []

@@ -15,29 +15,14 @@ from rasterio.io import MemoryFile
 from rasterio.rpc import RPC
 
 from geomill.domain.states import JobStatus
-from geomill.handlers.raster.create_cog import create_cog
-from geomill.handlers.raster.validate import validate
 from geomill.sdk import ObjectName, Storage
-from geomill.sdk.testing import HandlerRun, run_handler
 from tests.integration.engine.platform import EnginePlatform
-from tests.integration.raster import sources, steps
+from tests.integration.raster import sources
+from tests.integration.raster.odd import published, validated
 
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 PLACE = Affine(10, 0, 500_000, 0, -10, 5_000_000)
 DATA = np.arange(60 * 80, dtype="int16").reshape(1, 60, 80)
-
-
-def validated(storage: Storage, file_name: str, **options: Any) -> HandlerRun:
-    params = {"container_name": sources.CONTAINER, "file_name": file_name, "hash_source": False, **options}
-    return run_handler(validate, params, storage=storage)
-
-
-def published(storage: Storage, file_name: str, **options: Any) -> tuple[dict[str, Any], np.ndarray, Any]:
-    validation = steps.ok(validated(storage, file_name, **options))
-    params = {"source": validation["source"], "facts": validation["facts"], "blob_prefix": "odd"}
-    cog = steps.ok(run_handler(create_cog, params, storage=storage))
-    with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + cog["blob_path"]))) as dataset:
-        return validation, dataset.read(masked=True), dataset.profile
 
 
 def unplaced(**profile: Any) -> MemoryFile:
@@ -110,7 +95,6 @@ def test_a_picture_with_a_world_file(storage: Storage, driver: str, ending: str,
     [
         (b"EHFA_HEADER_TAG", "gdal_translate"),
         (b"SQLite format 3\0", "gdal_translate"),
-        (b"PK\x03\x04", "upload the raster in it"),
         (b"<?xml", "gdal_translate"),
         (b'{"zarr_format": 3}', "Zarr"),
         (b"GRIB", "gdal_translate"),
@@ -168,6 +152,14 @@ def test_a_variable_and_a_time_step_of_netcdf(storage: Storage) -> None:
     np.testing.assert_array_equal(data[0].data, RAIN[1] + 1e6)
     assert validated(storage, "climate.nc", variable="hail").ended.error_code == "choose_variable"
     assert validated(storage, "climate.nc", variable="rain", time="2025").ended.error_code == "choose_time"
+
+
+def test_the_only_variable_of_netcdf_may_be_named(storage: Storage) -> None:
+    put_netcdf(storage, variables=("rain",))
+    options = {"time": "2024-01-02", "source_crs": "EPSG:4326"}
+    assert validated(storage, "climate.nc", variable="rain", **options).success
+    run = validated(storage, "climate.nc", variable="hail", **options)
+    assert (run.ended.error_code, "variables rain:" in run.error) == ("choose_variable", True)
 
 
 @pytest.mark.parametrize("kind", ["storage", "link", "virtual", "soft"])

@@ -84,4 +84,6 @@ def make_container(endpoint: str, container: str) -> None:
     text = "PUT" + "\n" * 12 + lines + resource
     signature = hmac.new(base64.b64decode(EMULATOR_KEY), text.encode(), hashlib.sha256).digest()
     headers["Authorization"] = f"SharedKey {EMULATOR_ACCOUNT}:{base64.b64encode(signature).decode()}"
-    httpx.put(f"{endpoint}/{container}?restype=container", headers=headers).raise_for_status()
+    answer = httpx.put(f"{endpoint}/{container}?restype=container", headers=headers)
+    if answer.status_code != httpx.codes.CONFLICT:  # it exists already
+        answer.raise_for_status()

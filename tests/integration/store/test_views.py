@@ -64,6 +64,23 @@ async def test_a_job_that_waits_for_an_orchestrator_is_queued(make_stages: Any) 
     assert rows[1]["parameters"]["takers"] == ["b", "a"]
 
 
+async def test_the_columns_keep_their_types(pool: Pool) -> None:
+    """PostgreSQL replaces a view only if its columns have the same types, so a change would stop a migration."""
+    async with pool.connection() as conn:
+        cursor = await conn.execute(
+            "SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute"
+            " WHERE attrelid = 'app.jobs'::regclass AND attnum > 0 ORDER BY attnum"
+        )
+        types = {row["attname"]: row["type"] for row in await cursor.fetchall()}
+    name, document = "character varying(64)", "jsonb"
+    assert types == {
+        "job_id": name, "job_type": name, "status": "text", "stage": "integer", "total_stages": "integer",
+        "parameters": document, "stage_results": document, "result_data": document, "error_details": "text",
+        "metadata": document, "asset_id": name, "run_id": name,
+        "created_at": "timestamp with time zone", "updated_at": "timestamp with time zone",
+    }  # fmt: skip
+
+
 async def test_a_job_is_found_by_an_index(pool: Pool) -> None:
     async with pool.connection() as conn, conn.transaction():
         await conn.execute("SET LOCAL enable_seqscan = off")

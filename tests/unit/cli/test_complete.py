@@ -20,6 +20,7 @@ WITHOUT = {
     "operations.migrate": "`db migrate` works before there is a gateway",
     "operations.health": "`doctor`",
     "operations.live": "the first request tells",
+    "jobs.histogram": "for charts",
     "session.get": "for programs",
     "queues.message": "`queues peek --json`",
     "queues.dead_letter": "`queues dead-letters --json`",

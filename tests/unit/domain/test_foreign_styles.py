@@ -140,10 +140,46 @@ def test_a_style_without_a_counterpart_says_so(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["no xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "<a>" * 1000, f"<a>{'<b/>' * 21_000}</a>", "x" * 500_000],
-    ids=["text", "entity", "unclosed", "elements", "long"],
+    [
+        "no xml",
+        '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
+        '<!DOCTYPE a [<!ATTLIST b c CDATA "every b has this text">]><a><b/></a>',
+        "<a>" * 1000,
+        f"<a>{'<b/>' * 21_000}</a>",
+        "x" * 500_000,
+    ],
+    ids=["text", "entity", "attributes", "unclosed", "elements", "long"],
 )
 def test_dangerous_or_broken_xml_is_refused(text: str) -> None:
     for convert in (from_qml, from_sld):
         with pytest.raises(InputError):
             convert(text)
+
+
+@pytest.mark.parametrize(
+    ("convert", "text"),
+    [
+        (from_qml, '<qgis><rasterrenderer type="paletted" band="inf"/></qgis>'),
+        (from_qml, shader("EXACT", '<item value="nan" color="#000000"/>')),
+        (from_qml, shader("EXACT", '<item value="1" color="#000000" alpha="-inf"/>').replace('"1"', '""')),
+    ],
+    ids=["endless band", "no number", "no value"],
+)
+def test_numbers_that_are_none_have_no_counterpart(convert: Any, text: str) -> None:
+    with pytest.raises(NotConvertible):
+        convert(text)
+
+
+def test_a_channel_or_a_bound_that_is_no_number_is_left_out() -> None:
+    channel = (
+        "<ChannelSelection><GrayChannel><SourceChannelName>inf</SourceChannelName></GrayChannel></ChannelSelection>"
+    )
+    assert from_sld(SLD.format(f"<RasterSymbolizer>{channel}</RasterSymbolizer>"))[0] == {"kind": "raster"}
+    rule = RULE.format(title="No bound", name="kind", value="", color="#00ff00").replace("EqualTo", "LessThan")
+    with pytest.raises(NotConvertible):
+        from_sld(SLD.format(rule))
+
+
+def test_a_quoted_column_of_qgis_may_have_any_name() -> None:
+    text = COMPUTED.replace("a || b", "&quot;land use&quot;").replace("</symbols>", "</symbols><categories/>")
+    assert from_qml(f"<qgis>{text}</renderer-v2></qgis>")[0]["attribute"] == "land use"

@@ -1,7 +1,7 @@
 /** A map in its frame: base, ticks with degrees, controls top right, legend bottom left, modes bottom right. Screens add
  * their own sources and layers in `onReady`. */
 
-import { Map as MapLibre, type MapMouseEvent, setWorkerUrl } from "maplibre-gl";
+import { Map as MapLibre, type MapMouseEvent, type RequestParameters, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 import "maplibre-gl/dist/maplibre-gl.css";
 import { type ReactNode, useEffect, useRef, useState } from "react";
@@ -34,6 +34,9 @@ export interface MapViewProps {
   onReady?: (map: MapLibre) => void;
   onClick?: (event: MapMouseEvent) => void;
   onPointer?: (longitude: number, latitude: number) => void;
+  /** As whom tiles are asked for: as everybody, who sees what is public, or as the caller, past what the browser has
+   * kept. By default as the caller. */
+  asks?: "everybody" | "caller";
   controls?: ReactNode;
   legend?: ReactNode;
   modes?: ReactNode;
@@ -115,7 +118,7 @@ function create(
   style: Awaited<ReturnType<typeof baseStyle>>,
   latest: { current: MapViewProps },
 ): MapLibre {
-  const { bounds, view } = latest.current;
+  const { bounds, view, asks } = latest.current;
   const camera = view
     ? { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom }
     : { bounds: bounds ?? WORLD, fitBoundsOptions: { padding: PADDING } };
@@ -130,6 +133,7 @@ function create(
     fadeDuration: 0,
     maxZoom: 22,
     canvasContextAttributes: { preserveDrawingBuffer: true },
+    ...(asks ? { transformRequest: (url: string) => asked(url, asks) } : {}),
   });
   map.touchZoomRotate.disableRotation();
   map.getCanvas().setAttribute("aria-label", latest.current.label);
@@ -141,6 +145,14 @@ function create(
   map.on("click", (event) => latest.current.onClick?.(event));
   map.on("mousemove", (event) => latest.current.onPointer?.(event.lngLat.lng, event.lngLat.lat));
   return map;
+}
+
+/** A request for our own tiles. One asset has two faces under one address, so the cache must not mix them up. */
+function asked(url: string, asks: "everybody" | "caller"): RequestParameters {
+  if (!url.startsWith(location.origin)) return { url };
+  if (asks === "caller") return { url, cache: "no-cache" };
+  // MapLibre hands it on to `fetch`, which also knows "omit".
+  return { url, cache: "no-store", credentials: "omit" as "same-origin" };
 }
 
 /** Takes the colours of the base from the page again when they change. */

@@ -23,7 +23,7 @@ function readWorld(): Promise<World> {
   return world;
 }
 
-function colour(name: string): string {
+export function mapColour(name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   document.body.append(probe);
@@ -37,7 +37,7 @@ export async function baseStyle(setting: BaseMapSetting | null): Promise<StyleSp
   const background: LayerSpecification = {
     id: "sea",
     type: "background",
-    paint: { "background-color": colour("--map-sea") },
+    paint: { "background-color": mapColour("--map-sea") },
   };
   if (setting) {
     const tiles: SourceSpecification = {
@@ -69,13 +69,13 @@ export async function baseStyle(setting: BaseMapSetting | null): Promise<StyleSp
     sources,
     layers: [
       background,
-      { id: "land", type: "fill", source: "land", paint: { "fill-color": colour("--map-land") } },
-      { id: "coast", type: "line", source: "land", paint: { "line-color": colour("--map-line"), "line-width": 1 } },
+      { id: "land", type: "fill", source: "land", paint: { "fill-color": mapColour("--map-land") } },
+      { id: "coast", type: "line", source: "land", paint: { "line-color": mapColour("--map-line"), "line-width": 1 } },
       {
         id: "borders",
         type: "line",
         source: "borders",
-        paint: { "line-color": colour("--map-line"), "line-width": 0.75, "line-dasharray": [3, 2] },
+        paint: { "line-color": mapColour("--map-line"), "line-width": 0.75, "line-dasharray": [3, 2] },
       },
     ],
   };

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
 from geomill.api.views import job_lists as views
-from geomill.contract.jobs import JobCountsView, JobFilters, JobListOptions, JobPage
+from geomill.contract.jobs import HistogramOptions, JobCountsView, JobFilters, JobHistogram, JobListOptions, JobPage
 from geomill.store.pool import transaction_time
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=problem_responses(503))
@@ -31,3 +31,10 @@ async def count_jobs(gateway: TheGateway, filters: Annotated[JobFilters, Query()
     async with gateway.connection() as conn:
         counts, at_least = await views.counts(conn, gateway.job_queue, filters)
         return JobCountsView(counts=counts, at_least=at_least, counted_at=await transaction_time(conn))
+
+
+@router.get("/histogram", summary="Count jobs over time")
+async def get_histogram(gateway: TheGateway, options: Annotated[HistogramOptions, Query()]) -> JobHistogram:
+    """Counts the claimed jobs of the list with these filters by the time of their creation, and by workflow."""
+    async with gateway.connection() as conn:
+        return await views.histogram(conn, options, await transaction_time(conn))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
 
 from geomill.api import lookup
 from geomill.api.access import RULES, ThePrincipal
@@ -55,6 +56,7 @@ SUBMITTED: dict[int | str, Any] = {200: REPEATED, **problem_responses(404, 409)}
 
 class SubmitOptions(ApiInput):
     dry_run: bool = False
+    inspect: bool = Field(default=True, description="Whether a dry run looks into the files")
 
 
 def actor(request: Request, principal: Principal, on_behalf_of: str | None) -> Actor:
@@ -87,7 +89,7 @@ async def submit_data(
     submission, who = body.submission(), actor(request, principal, body.on_behalf_of)
     if options.dry_run:
         response.status_code = 200
-        return await rehearse(gateway, submission, who)
+        return await rehearse(gateway, submission, who, inspect=options.inspect)
     async with gateway.connection() as conn:
         accepted = await submit(conn, gateway.desk, submission, who)
     if accepted.operation is None:

@@ -13,7 +13,7 @@ from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
 from geomill.api.routes.jobs import JobId, admitted, existing_job
 from geomill.api.views.job_lists import job_filter
-from geomill.api.views.logs import log_filter, log_line
+from geomill.api.views.logs import log_filter, log_line, narrowed
 from geomill.contract.jobs import QUEUED, JobFilters
 from geomill.contract.logs import LineId, LogFilters, LogOptions, LogPage
 from geomill.errors import InputError, Problem
@@ -36,15 +36,18 @@ async def get_logs(gateway: TheGateway, job_id: JobId, options: Annotated[LogOpt
     """Lists the lines that handlers logged, the oldest first. An attempt keeps at most 200 lines."""
     chosen = log_filter(options)
     async with gateway.connection() as conn:
+        chosen = await narrowed(conn, gateway.graphs, job_id, chosen)
         page = await logs.page(conn, job_id, chosen, after=options.after, limit=options.limit)
         if not page.lines:
             await lookup.get(conn, gateway.job_queue, job_id)
     return LogPage(lines=[log_line(line) for line in page.lines], next_after=page.end, more=page.more)
 
 
-def _log_filter(filters: Annotated[LogFilters, Query()]) -> LogFilter:
+async def _log_filter(gateway: TheGateway, job_id: JobId, filters: Annotated[LogFilters, Query()]) -> LogFilter:
     """Check the filters before the stream begins, while a 422 can still be sent."""
-    return log_filter(filters)
+    chosen = log_filter(filters)
+    async with gateway.connection() as conn:
+        return await narrowed(conn, gateway.graphs, job_id, chosen)
 
 
 @router.get(
@@ -107,7 +110,7 @@ async def stream_jobs(
     dependencies=[Depends(admitted)],
 )
 async def stream_reviews(gateway: TheGateway, last_event_id: Version = "") -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events: `snapshot` with the newest 200 at first, then `changed` and `left` for each asset that comes,
+    """Server-sent events: `snapshot` with the 200 that wait longest at first, then `changed` and `left` for each asset that comes,
     changes or goes, at most once a second. A client that reconnects with `Last-Event-ID` gets a snapshot only if
     something has changed."""
     async for event in gateway.streams.follow_reviews(last_event_id):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import ValidationError
 
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
@@ -15,11 +14,10 @@ from geomill.contract.styles import NewStyle, StylesView, StyleView
 from geomill.domain.access.principal import Principal, Role
 from geomill.domain.access.visibility import sight_of
 from geomill.domain.assets.asset import Asset
+from geomill.domain.assets.foreign_style import StyleLanguage, convert_style
 from geomill.domain.assets.foreign_xml import NotConvertible
 from geomill.domain.assets.lifecycle import Actor
-from geomill.domain.assets.qml import from_qml
-from geomill.domain.assets.sld import from_sld
-from geomill.domain.assets.style import DEFAULT, STYLE, STYLE_NAME, RasterStyle, VectorStyle
+from geomill.domain.assets.style import DEFAULT, STYLE_NAME, RasterStyle, VectorStyle
 from geomill.domain.engine.starting import Starter
 from geomill.errors import InputError, NotFoundError, Problem
 from geomill.platform.styles import delete_style, put_style
@@ -88,16 +86,13 @@ def converted(body: NewStyle) -> tuple[RasterStyle | VectorStyle, list[str]]:
     """Return the style of a request, and what was lost on the way from QML or SLD."""
     if body.style is not None:
         return body.style, []
-    field, convert, text = ("qml", from_qml, body.qml) if body.qml is not None else ("sld", from_sld, body.sld or "")
+    language, text = (StyleLanguage.QML, body.qml) if body.qml is not None else (StyleLanguage.SLD, body.sld or "")
     try:
-        document, warnings = convert(text)
-        return STYLE.validate_python(document), warnings
+        return convert_style(language, text)
     except NotConvertible as error:
-        reason = str(error)
-    except ValidationError as error:
-        reason = str(error.errors()[0]["msg"])
-    problem = Problem(field, f"cannot be converted: {reason}", "write the style as JSON in the field style")
-    raise InputError(f"the request is wrong: {problem}", problems=[problem])
+        hint = "write the style as JSON in the field style"
+        problem = Problem(language.value, f"cannot be converted: {error}", hint)
+        raise InputError(f"the request is wrong: {problem}", problems=[problem]) from error
 
 
 def _actor(request: Request, principal: Principal) -> Actor:

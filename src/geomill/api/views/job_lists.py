@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
 
 from geomill.api import cursors
-from geomill.contract.jobs import QUEUED, JobFilters, JobListOptions, JobPage, JobSummary
+from geomill.contract.jobs import (
+    QUEUED,
+    HistogramOptions,
+    HistogramPart,
+    JobFilters,
+    JobHistogram,
+    JobListOptions,
+    JobPage,
+    JobSummary,
+    WorkflowCounts,
+)
 from geomill.domain.states import JobStatus
 from geomill.errors import InputError, Problem
 from geomill.store import job_lists
@@ -13,6 +24,8 @@ from geomill.store.job_lists import JobFilter
 from geomill.store.pool import Connection
 
 WAITING, CLAIMED = "waiting", "claimed"
+USUAL_SPAN = timedelta(hours=2)
+MOST_WORKFLOWS = 50
 
 
 def job_filter(filters: JobFilters) -> JobFilter:
@@ -76,3 +89,24 @@ async def counts(conn: Connection, job_queue: str, filters: JobFilters) -> tuple
         numbers |= claimed.jobs
         at_least += claimed.at_least
     return numbers, at_least
+
+
+async def histogram(conn: Connection, options: HistogramOptions, now: datetime) -> JobHistogram:
+    end = options.created_to or now
+    begin = options.created_from or end - USUAL_SPAN
+    chosen = job_filter(options.model_copy(update={"created_from": begin, "created_to": end}))
+    cells, more = await job_lists.histogram(conn, chosen, options.parts)
+    by_part: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    by_workflow: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for cell in cells:
+        by_part[cell.part][cell.status] += cell.jobs
+        by_workflow[cell.workflow_id][cell.status] += cell.jobs
+    width = (end - begin) / options.parts
+    ranked = sorted(by_workflow.items(), key=lambda entry: (-entry[1].total(), entry[0]))[:MOST_WORKFLOWS]
+    return JobHistogram(
+        created_from=begin,
+        created_to=end,
+        parts=[HistogramPart(begins_at=begin + width * part, counts=by_part[part]) for part in range(options.parts)],
+        workflows=[WorkflowCounts(workflow_id=name, counts=counts) for name, counts in ranked],
+        more=more,
+    )

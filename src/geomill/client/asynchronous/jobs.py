@@ -16,6 +16,7 @@ from geomill.contract.jobs import (
     JobAccepted,
     JobCountsView,
     JobDetails,
+    JobHistogram,
     JobPage,
     JobSubmission,
     Progress,
@@ -49,6 +50,10 @@ class AsyncJobOperations:
     async def counts(self, **filters: Any) -> JobCountsView:
         """Count jobs by status, with the filters of `page`."""
         return await self._connection.get(JobCountsView, "/api/v1/jobs/counts", **filters)
+
+    async def histogram(self, **filters: Any) -> JobHistogram:
+        """Count jobs over time, and by workflow."""
+        return await self._connection.get(JobHistogram, "/api/v1/jobs/histogram", **filters)
 
     async def parked(self, **options: Any) -> ParkedJobPage:
         return await self._connection.get(ParkedJobPage, "/api/v1/jobs/parked", **options)

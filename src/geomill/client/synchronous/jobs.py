@@ -17,6 +17,7 @@ from geomill.contract.jobs import (
     JobAccepted,
     JobCountsView,
     JobDetails,
+    JobHistogram,
     JobPage,
     JobSubmission,
     Progress,
@@ -50,6 +51,10 @@ class JobOperations:
     def counts(self, **filters: Any) -> JobCountsView:
         """Count jobs by status, with the filters of `page`."""
         return self._connection.get(JobCountsView, "/api/v1/jobs/counts", **filters)
+
+    def histogram(self, **filters: Any) -> JobHistogram:
+        """Count jobs over time, and by workflow."""
+        return self._connection.get(JobHistogram, "/api/v1/jobs/histogram", **filters)
 
     def parked(self, **options: Any) -> ParkedJobPage:
         return self._connection.get(ParkedJobPage, "/api/v1/jobs/parked", **options)

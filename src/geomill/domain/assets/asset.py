@@ -195,6 +195,11 @@ class Asset(NewAsset, Entity):
         Index("idx_assets_stuck", ("processing_started_at",), where="processing_status = 'processing'"),
         Index("idx_assets_failed", ("updated_at DESC",), where="processing_status = 'failed' AND deleted_at IS NULL"),
         Index("idx_assets_completed", ("processing_completed_at",), where="processing_status = 'completed'"),
+        Index(
+            "idx_assets_waiting",
+            ("processing_completed_at", "asset_id"),
+            where="approval_state = 'pending_review' AND processing_status = 'completed' AND deleted_at IS NULL",
+        ),
         Index("idx_assets_retried", ("job_count DESC",), where="job_count > 1"),
         Index("idx_assets_export", ("adf_run_id",), where="adf_run_id IS NOT NULL"),
     )

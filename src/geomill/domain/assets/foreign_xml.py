@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
@@ -9,6 +10,8 @@ from geomill.errors import InputError, Problem
 
 LONGEST = 400_000
 MOST_ELEMENTS = 20_000
+_DECLARATIONS = ("<!ENTITY", "<!ATTLIST")
+"""Declarations by which a short text becomes a long one: an entity, or an attribute that each element has unsaid."""
 
 
 class NotConvertible(ValueError):  # noqa: N818
@@ -17,8 +20,8 @@ class NotConvertible(ValueError):  # noqa: N818
 
 def read_xml(text: str, field: str) -> Element:
     """Return the root, with names without their namespaces. Raises `InputError`."""
-    if len(text) > LONGEST or "<!ENTITY" in text.upper():
-        raise _wrong(field, f"must have at most {LONGEST:,} characters and no entities of its own")
+    if len(text) > LONGEST or any(declaration in text.upper() for declaration in _DECLARATIONS):
+        raise _wrong(field, f"must have at most {LONGEST:,} characters and no entities or attributes of its own")
     parser = XMLParser()  # noqa: S314  it declares no entities, as checked above
     try:
         parser.feed(text)
@@ -33,10 +36,12 @@ def read_xml(text: str, field: str) -> Element:
 
 
 def number(text: str | None) -> float | None:
+    """Return a finite number. None for anything else."""
     try:
-        return float(text) if text is not None else None
+        value = float(text) if text is not None else None
     except ValueError:
         return None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def texts(element: Element, name: str) -> Iterator[str]:

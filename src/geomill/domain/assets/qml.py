@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from geomill.domain.assets.foreign_xml import NotConvertible, number, read_xml
 
 Document = dict[str, Any]
+_ENDS = {"inf": float("inf"), "-inf": float("-inf")}
+"""Values of QGIS for the last step upwards and downwards."""
+_QUOTED = re.compile(r'"[^"]+"')
 
 
 def from_qml(text: str) -> tuple[Document, list[str]]:
@@ -78,7 +82,8 @@ def _steps(entries: list[Document]) -> list[Document]:
 
 
 def _class(entry: Element) -> Document:
-    value = number(entry.get("value"))
+    text = entry.get("value")
+    value = _ENDS[text] if text in _ENDS else number(text)
     if value is None:
         raise NotConvertible(f"'{str(entry.get('value'))[:40]}' is not a number")
     opacity = number(entry.get("alpha"))
@@ -113,9 +118,7 @@ def _vector(renderer: Element) -> tuple[Document, list[str]]:
         return {"kind": "vector", **_paint(next(iter(symbols.values())))}, warnings
     if kind not in ("categorizedSymbol", "graduatedSymbol") or not symbols:
         raise NotConvertible(f"the renderer '{kind[:60]}' of QGIS has no counterpart")
-    attribute = str(renderer.get("attr", "")).strip('"')
-    if not attribute.replace("_", "a").isalnum():
-        raise NotConvertible(f"the classes are about the expression '{attribute[:60]}', not about a column")
+    attribute = _column(str(renderer.get("attr", "")))
     classes, other = [], ""
     for entry in [*renderer.findall("categories/category"), *renderer.findall("ranges/range")]:
         symbol = symbols.get(str(entry.get("symbol")))
@@ -128,6 +131,14 @@ def _vector(renderer: Element) -> tuple[Document, list[str]]:
         classes.append({**_condition(entry), "color": paint["fill_color"]})
     style = {"kind": "vector", **_paint(next(iter(symbols.values()))), "attribute": attribute, "classes": classes}
     return {**style, **({"fill_color": other, "line_color": other, "circle_color": other} if other else {})}, warnings
+
+
+def _column(attribute: str) -> str:
+    """Return the column that the classes are about. QGIS quotes names, and allows expressions."""
+    name = attribute[1:-1] if _QUOTED.fullmatch(attribute) else attribute
+    if name == attribute and not name.replace("_", "a").isalnum():
+        raise NotConvertible(f"the classes are about the expression '{attribute[:60]}', not about a column")
+    return name
 
 
 def _condition(entry: Element) -> Document:

@@ -108,9 +108,9 @@ def _condition(filters: Element) -> tuple[str, Document]:
         if element.tag == "PropertyIsBetween" and len(literals) == 2:
             return name, {"minimum": literals[0], "maximum": literals[1]}
         if element.tag in ("PropertyIsGreaterThanOrEqualTo", "PropertyIsGreaterThan"):
-            bounds["minimum"] = literals[0]
+            bounds["minimum"] = next(iter(literals), None)
         if element.tag in ("PropertyIsLessThan", "PropertyIsLessThanOrEqualTo"):
-            bounds["maximum"] = literals[0]
+            bounds["maximum"] = next(iter(literals), None)
     return (name, bounds) if bounds and None not in bounds.values() else ("", {})
 
 

@@ -14,6 +14,7 @@ from geomill.datasets.intermediates import DRAFT_PREFIX, folder_of
 from geomill.datasets.outputs import INTERMEDIATE_CONTAINER
 from geomill.datasets.patience import first_look
 from geomill.datasets.source import Source
+from geomill.datasets.source_styles import SourceStyles
 from geomill.datasets.times import Times, times
 from geomill.raster.facts import RasterFacts, RasterType
 from geomill.raster.plan import stem
@@ -40,6 +41,8 @@ class ValidateParams(BaseModel):
     variable: str | None = None
     time: str | None = None
     hash_source: bool = True
+    read_styles: bool = True
+    """Whether a style beside the raster is read. A series of rasters has no style of its own."""
 
 
 class ValidateOutput(BaseModel):
@@ -53,6 +56,7 @@ class ValidateOutput(BaseModel):
     uncompressed_mb: float
     source_file_hash: str | None
     times: Times
+    styles: SourceStyles = SourceStyles()
     warnings: list[str]
 
 
@@ -67,6 +71,7 @@ class ValidateOutput(BaseModel):
 def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     """Opens a raster safely and reports its facts."""
     from geomill.raster.attribute_table import read_classes
+    from geomill.raster.source_styles import read_styles
 
     params = ctx.params
     source = Source(zone=params.zone, container_name=params.container_name, file_name=params.file_name)
@@ -84,6 +89,7 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
     if undated and facts.acquired:
         data_times, undated = times(None, None, None, facts.acquired, info.modified.isoformat())
     check_tier(params.output_tier, facts.raster_type, facts.dtype)
+    styles, lost = read_styles(ctx.storage, source.name, facts) if params.read_styles else (SourceStyles(), [])
     ctx.progress(0.3, message=f"{facts.raster_type.value}, {facts.width:,} by {facts.height:,} pixels")
     digest = sha256_of(ctx.storage, source.name, ctx) if params.hash_source else None
     etag = info.etag if readable is source else ctx.storage.sync.stat(readable.name).etag
@@ -97,7 +103,8 @@ def validate(ctx: HandlerContext[ValidateParams]) -> ValidateOutput:
         uncompressed_mb=round(facts.uncompressed_bytes / MEGABYTE, 6),
         source_file_hash=digest,
         times=data_times,
-        warnings=[*warnings, *doubts, *undated],
+        styles=styles,
+        warnings=[*warnings, *doubts, *undated, *lost],
     )
 
 

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from geomill.datasets.patience import first_look
 from geomill.datasets.source import Source
+from geomill.datasets.source_styles import SourceStyles
 from geomill.datasets.times import Times, times
 from geomill.sdk import HandlerContext, Zone, register_handler
 from geomill.vector.facts import DateOrder, LayerFacts, LoadingRules, Mixed, Reading
@@ -43,6 +44,7 @@ class ValidateVectorOutput(BaseModel):
     """The range that is divided into chunks."""
     file_size_bytes: int
     times: Times
+    styles: SourceStyles = SourceStyles()
     warnings: list[str]
 
 
@@ -59,6 +61,7 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
     from geomill.vector.layers import read_errors_as_refusals
     from geomill.vector.loading import configure
     from geomill.vector.opening import open_source
+    from geomill.vector.source_styles import read_styles
 
     params = ctx.params
     configure()
@@ -77,6 +80,7 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
         )
         bounds = layer.bounds_of_ids()
     check_id_column(facts.columns, params.id_column)
+    styles, style_warnings = read_styles(ctx, source, reading.layer, facts)
     return ValidateVectorOutput(
         source=source,
         reading=reading,
@@ -85,5 +89,6 @@ def validate(ctx: HandlerContext[ValidateVectorParams]) -> ValidateVectorOutput:
         bounds=bounds,
         file_size_bytes=info.size,
         times=source_times,
-        warnings=[*warnings, *time_warnings],
+        styles=styles,
+        warnings=[*warnings, *time_warnings, *style_warnings],
     )

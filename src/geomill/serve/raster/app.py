@@ -67,6 +67,7 @@ STATUSES: dict[type[Exception], Answer] = {
     RioTilerError: (400, "invalid_input"),
     ValueError: (400, "invalid_input"),  # from numpy and rio-tiler, about the caller's parameters
     OverflowError: (400, "invalid_input", NOT_THERE),
+    ZeroDivisionError: (400, "invalid_input", NOT_THERE),  # from rio-tiler, about a box without an area
     CPLE_AppDefinedError: (400, "invalid_input", NOT_THERE),
     CPLE_IllegalArgError: (400, "invalid_input", NOT_THERE),
     CRSError: (400, "invalid_input", NOT_THERE),

@@ -150,6 +150,15 @@ WHERE (%(deleted)s::boolean OR deleted_at IS NULL)
 ORDER BY created_at DESC, asset_id DESC
 LIMIT %(limit)s;
 
+-- name: waiting_for_review
+-- The longest waiting first. Outputs may be large, so only the title of them is read.
+SELECT asset_id, platform_id, platform_refs, data_type, stac_item_id, revision, public_revision, proposed_clearance, priority,
+       workflow_id, processing_completed_at, warnings, created_at, outputs -> 'dataset_metadata' ->> 'title' AS title
+FROM app.geospatial_assets
+WHERE approval_state = 'pending_review' AND processing_status = 'completed' AND deleted_at IS NULL
+ORDER BY processing_completed_at, asset_id
+LIMIT %(limit)s;
+
 -- name: revisions
 SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revision DESC LIMIT %(limit)s;
 

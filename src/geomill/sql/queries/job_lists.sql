@@ -76,6 +76,13 @@ SELECT status::text AS status, line, count(*) FILTER (WHERE matches) AS jobs, co
 FROM judged
 GROUP BY status, line;
 
+-- name: histogram
+-- Jobs by part of the time, workflow and status, and how many were read of each line.
+SELECT width_bucket(extract(epoch FROM created_at), %(from_epoch)s::float8, %(to_epoch)s::float8, %(parts)s::integer) - 1 AS part,
+       workflow_id, status::text AS status, line, count(*) FILTER (WHERE matches) AS jobs, count(*) AS examined
+FROM judged
+GROUP BY part, workflow_id, status, line;
+
 -- name: of_ids
 SELECT {columns of listed} FROM dagapp.dag_jobs WHERE job_id = ANY (%(job_ids)s::text[]) ORDER BY created_at, job_id;
 

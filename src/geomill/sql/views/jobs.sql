@@ -43,12 +43,13 @@ WHERE NOT EXISTS (
                       WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[]) AND q.message_id = later.run_id))
 )
 UNION ALL
-SELECT coalesce(s.job_id, q.message_id), coalesce(s.job_type, q.body ->> 'workflow_id'), 'QUEUED', NULL, NULL,
-       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}', NULL, NULL,
+SELECT coalesce(s.job_id, q.message_id)::varchar(64), coalesce(s.job_type, q.body ->> 'workflow_id')::varchar(64),
+       'QUEUED', NULL::integer, NULL::integer,
+       coalesce(s.parameters, q.body -> 'input_params', '{}'), '{}'::jsonb, NULL::jsonb, NULL::text,
        jsonb_build_object('submitted_by', q.body -> 'submitted_by', 'on_behalf_of', q.body -> 'on_behalf_of',
                           'correlation_id', q.body -> 'correlation_id', 'cancelled', false)
        || CASE WHEN s.attempt IS NULL THEN '{}' ELSE jsonb_build_object('attempt', s.attempt) END,
-       q.body ->> 'asset_id', q.message_id, q.enqueued_at, q.enqueued_at
+       (q.body ->> 'asset_id')::varchar(64), q.message_id::varchar(64), q.enqueued_at, q.enqueued_at
 FROM dagapp.dag_queue AS q
 LEFT JOIN dagapp.dag_stage_jobs AS s ON s.run_id = q.message_id
 WHERE q.queue_name = ANY ('{dag-jobs,dag-jobs.unknown}'::text[])

@@ -1,0 +1,152 @@
+"""The screens of operators on real jobs: overview, jobs, workflows, schedules, operations."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import OpenPage, picture, serious
+from tests.console.platform import SharedPlatform
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_overview_shows_jobs_and_where_they_fail(open_page: OpenPage, platform: SharedPlatform) -> None:
+    platform.run("hello_world")
+    platform.run("fails")
+    page = open_page("/overview", "operator")
+    expect(page.get_by_text("1 orchestrator")).to_be_visible()
+    row = page.get_by_role("row", name=re.compile("^fails"))
+    expect(row).to_be_visible()
+    assert serious(page) == []
+    picture(page, "overview")
+    row.get_by_role("link").last.click()
+    expect(page).to_have_url(re.compile("status=failed"))
+    expect(page.get_by_text("the disk is full").first).to_be_visible()
+
+
+def test_the_overview_on_a_phone_in_the_dark(open_page: OpenPage) -> None:
+    page = open_page("/overview", "reader", phone=True, dark=True)
+    expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert serious(page) == []
+    picture(page, "overview-phone-dark")
+
+
+def test_a_job_changes_in_the_list_and_a_new_one_waits_until_it_is_asked_for(
+    open_page: OpenPage, platform: SharedPlatform
+) -> None:
+    with platform.client as client:
+        job = client.post("/api/v1/jobs", json={"workflow_id": "naps", "input_params": {"seconds": 120}}).json()[
+            "job_id"
+        ]
+        page = open_page("/jobs?workflow_id=naps&span=168", "operator")
+        row = page.get_by_role("row").filter(has_text=job[:13])
+        expect(row).to_contain_text("running")
+        client.post(f"/api/v1/jobs/{job}/cancel")
+        expect(row).to_contain_text("cancelled", timeout=10_000)
+        other = client.post("/api/v1/jobs", json={"workflow_id": "naps", "input_params": {"seconds": 0}}).json()[
+            "job_id"
+        ]
+    expect(page.get_by_text("Show", exact=False).filter(has_text="come or changed")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text(other[:13])).to_have_count(0)
+    page.locator(".news").click()
+    expect(page.get_by_text(other[:13])).to_be_visible()
+    assert serious(page) == []
+    picture(page, "jobs")
+
+
+def test_several_jobs_are_cancelled_at_once(open_page: OpenPage, platform: SharedPlatform) -> None:
+    mark = uuid.uuid4().hex[:12]
+    with platform.client as client:
+        order = {"workflow_id": "naps", "input_params": {"seconds": 200}, "correlation_id": mark}
+        for _ in range(3):
+            client.post("/api/v1/jobs", json=order)
+    page = open_page(f"/jobs?correlation_id={mark}", "operator")
+    expect(page.get_by_text("running")).to_have_count(4, timeout=15_000)  # three rows, and the button of the state
+    page.get_by_role("checkbox", name="Select all that are loaded").check()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_text("Cancelling 3 jobs.")).to_be_visible()
+    expect(page.locator("tbody .state").get_by_text("cancelled")).to_have_count(3, timeout=10_000)
+
+
+def test_a_reader_may_look_and_nothing_else(open_page: OpenPage, platform: SharedPlatform) -> None:
+    platform.run("hello_world")
+    page = open_page("/jobs", "reader")
+    expect(page.get_by_role("row").nth(1)).to_be_visible()
+    expect(page.get_by_role("checkbox")).to_have_count(0)
+    expect(page.get_by_text("Run a workflow")).to_have_count(0)
+    page.goto("/console/operations")
+    names = page.get_by_role("tab").all_text_contents()
+    assert "Keys" not in names
+    assert "Settings" not in names
+
+
+def test_a_workflow_runs_from_its_form(open_page: OpenPage) -> None:
+    page = open_page("/workflows", "operator")
+    page.get_by_label("Find a workflow").fill("naps")
+    page.get_by_role("link", name="naps").click()
+    page.get_by_label("seconds").fill("soon")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("soon is not a number.")).to_be_visible()
+    page.get_by_label("seconds").fill("0")
+    assert serious(page) == []
+    picture(page, "workflow-run")
+    page.get_by_role("button", name="Run").click()
+    expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}"))
+
+
+def test_yaml_is_checked_with_its_lines(open_page: OpenPage) -> None:
+    page = open_page("/workflows?tab=check", "operator")
+    page.get_by_label("YAML of a workflow").fill("workflow_id: x\nnodes:\n  START: {type: start, next: nowhere}\n")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text(re.compile(r"line \d+")).first).to_be_visible()
+    assert serious(page) == []
+    picture(page, "workflow-check")
+
+
+def test_a_schedule_is_created_run_and_paused(open_page: OpenPage) -> None:
+    name = f"nightly-{uuid.uuid4().hex[:6]}"
+    page = open_page("/workflows?tab=schedules", "operator")
+    page.get_by_role("button", name="New schedule").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("combobox", name="Workflow").select_option("hello_world")
+    page.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_be_visible()
+    row.get_by_role("button", name="Run now").click()
+    expect(page.get_by_text("has been submitted")).to_be_visible()
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused")
+    assert serious(page) == []
+    picture(page, "schedules")
+
+
+def test_a_key_is_shown_once_and_revoked(open_page: OpenPage) -> None:
+    name = f"ada-{uuid.uuid4().hex[:6]}"
+    page = open_page("/operations?tab=keys", "admin")
+    page.get_by_role("button", name="New key").click()
+    page.get_by_label("Name of its holder").fill(name)
+    page.get_by_label("reader").check()
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".secret")).to_have_text(re.compile("^gm_"))
+    page.get_by_role("button", name="I have kept it").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    row.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    "tab", ["queues", "dead-letters", "parked", "callbacks", "processes", "keys", "settings", "audit"]
+)
+def test_operations(open_page: OpenPage, tab: str) -> None:
+    page = open_page(f"/operations?tab={tab}", "admin")
+    expect(page.get_by_role("tabpanel")).not_to_be_empty()
+    expect(page.get_by_role("tabpanel").locator("table, .empty, label").first).to_be_visible()
+    assert serious(page) == []
+    if tab in ("queues", "keys"):
+        picture(page, f"operations-{tab}")

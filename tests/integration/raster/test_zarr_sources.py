@@ -1,0 +1,310 @@
+"""Zarr stores as sources. They are written here with NumPy, and values are compared with those that were written."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import itertools
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rasterio
+from affine import Affine
+from numpy.typing import NDArray
+
+from geomill.domain.states import JobStatus
+from geomill.inspection.task import inspect_file
+from geomill.raster import zarr_store
+from geomill.sdk import ObjectName, Storage
+from geomill.sdk.testing import run_handler
+from tests.integration.engine.platform import EnginePlatform
+from tests.integration.raster import sources, steps
+from tests.integration.raster.odd import published, validated
+
+RAIN = np.arange(1, 3 * 45 * 90 + 1, dtype="float32").reshape(3, 45, 90)
+NORTH_UP = Affine(4, 0, -180, 0, -4, 90)
+LAT, LON = np.arange(88.0, -90, -4), np.arange(-178.0, 180, 4)
+TIMES = {"units": "hours since 2024-01-01", "calendar": "proleptic_gregorian"}
+Files = dict[str, bytes]
+
+
+def chunk_bytes(data: NDArray[Any], chunks: tuple[int, ...]) -> dict[tuple[int, ...], bytes]:
+    parts = {}
+    for key in itertools.product(*(range(math.ceil(a / b)) for a, b in zip(data.shape, chunks, strict=True))):
+        part = data[tuple(slice(i * n, (i + 1) * n) for i, n in zip(key, chunks, strict=True))]
+        whole = np.zeros(chunks, data.dtype)
+        whole[tuple(slice(0, n) for n in part.shape)] = part
+        parts[key] = whole.tobytes()
+    return parts
+
+
+def version_2(
+    name: str, data: NDArray[Any], chunks: tuple[int, ...], dims: list[str], fill: Any = None, **attributes: Any
+) -> Files:
+    metadata = {
+        "zarr_format": 2, "shape": data.shape, "chunks": chunks, "dtype": data.dtype.str, "order": "C",
+        "compressor": {"id": "zlib", "level": 1}, "filters": None, "fill_value": fill,
+    }  # fmt: skip
+    files = {f"{name}/{'.'.join(map(str, k))}": zlib.compress(part) for k, part in chunk_bytes(data, chunks).items()}
+    files[f"{name}/.zarray"] = json.dumps(metadata).encode()
+    files[f"{name}/.zattrs"] = json.dumps({"_ARRAY_DIMENSIONS": dims, **attributes}).encode()
+    return {".zgroup": b'{"zarr_format": 2}', **files}
+
+
+def version_3(
+    name: str, data: NDArray[Any], chunks: tuple[int, ...], dims: list[str], fill: Any = 0, **attributes: Any
+) -> Files:
+    metadata = {
+        "zarr_format": 3, "node_type": "array", "shape": data.shape, "data_type": data.dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "gzip", "configuration": {"level": 1}},
+        ],
+        "fill_value": fill, "attributes": attributes, "dimension_names": dims,
+    }  # fmt: skip
+    parts = chunk_bytes(data, chunks)
+    files = {f"{name}/c/{'/'.join(map(str, key))}": gzip.compress(part) for key, part in parts.items()}
+    group = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
+    return {"zarr.json": group, **files, f"{name}/zarr.json": json.dumps(metadata).encode()}
+
+
+VERSIONS = pytest.mark.parametrize("version", [version_2, version_3])
+Version = Callable[..., Files]
+
+
+def climate(version: Version, *, variables: tuple[str, ...] = ("rain",), lat: NDArray[Any] = LAT) -> Files:
+    files = {
+        **version("time", np.array([0, 24, 48]), (2,), ["time"], **TIMES),
+        **version("lat", lat, (20,), ["lat"], units="degrees_north"),
+        **version("lon", LON, (90,), ["lon"], units="degrees_east"),
+    }
+    for number, name in enumerate(variables):
+        files |= version(name, RAIN + number * 100_000, (2, 20, 32), ["time", "lat", "lon"], units="mm")
+    return files
+
+
+def put(
+    storage: Storage, files: Files, name: str = "climate.zarr.zip", folder: str = "", method: int = 0
+) -> ObjectName:
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", method) as archive:
+        for path, content in files.items():
+            archive.writestr(folder + path, content)
+    return sources.put(storage, memory.getvalue(), name)
+
+
+def changed(files: Files, path: str, **fields: Any) -> Files:
+    return {**files, path: json.dumps({**json.loads(files[path]), **fields}).encode()}
+
+
+@VERSIONS
+@pytest.mark.parametrize("folder", ["", "climate.zarr/"])
+def test_a_variable_and_a_time_step(storage: Storage, version: Version, folder: str) -> None:
+    put(storage, climate(version, variables=("rain", "snow")), folder=folder)
+    run = validated(storage, "climate.zarr.zip")
+    assert run.ended.error_code == "choose_variable", run.error
+    assert "rain, snow" in run.error
+    run = validated(storage, "climate.zarr.zip", variable="rain")
+    assert run.ended.error_code == "choose_time", run.error
+    assert "2024-01-02T00:00:00Z" in run.error
+    validation, data, profile = published(storage, "climate.zarr.zip", variable="snow", time="2024-01-02")
+    assert validation["times"]["datetime"] == "2024-01-02T00:00:00Z"
+    assert "EPSG:4326 is taken" in validation["warnings"][0]
+    assert (profile["transform"], profile["crs"].to_epsg()) == (NORTH_UP, 4326)
+    np.testing.assert_array_equal(data[0].data, RAIN[1] + 100_000)
+
+
+@VERSIONS
+def test_rows_from_south_to_north(storage: Storage, version: Version) -> None:
+    put(storage, climate(version, lat=LAT[::-1]))
+    _, data, profile = published(storage, "climate.zarr.zip", time="2024-01-03")
+    assert profile["transform"] == NORTH_UP
+    np.testing.assert_array_equal(data[0].data, RAIN[2, ::-1])
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        {"crs_wkt": rasterio.crs.CRS.from_epsg(32633).to_wkt()},
+        {"spatial_ref": rasterio.crs.CRS.from_epsg(32633).to_wkt()},
+        {
+            "grid_mapping_name": "transverse_mercator", "longitude_of_central_meridian": 15.0,
+            "latitude_of_projection_origin": 0.0, "scale_factor_at_central_meridian": 0.9996,
+            "false_easting": 500000.0, "false_northing": 0.0, "semi_major_axis": 6378137.0,
+            "inverse_flattening": 298.257223563,
+        },
+    ],
+)  # fmt: skip
+def test_a_projection_by_its_grid_mapping(storage: Storage, version: Version, mapping: dict[str, Any]) -> None:
+    heights = np.arange(40 * 60, dtype="int16").reshape(40, 60)
+    put(storage, {
+        **version("y", np.arange(4_999_995.0, 4_999_595, -10), (40,), ["y"]),
+        **version("x", np.arange(500_005.0, 500_605, 10), (60,), ["x"]),
+        **version("spatial_ref", np.zeros(1, "int64"), (1,), ["one"], **mapping),
+        **version("height", heights, (16, 16), ["y", "x"], None if version is version_2 else 0,
+                  grid_mapping="spatial_ref", scale_factor=0.5, add_offset=3.0),
+    }, "dem.zip")  # fmt: skip
+    validation, data, profile = published(storage, "dem.zip")
+    assert profile["transform"] == Affine(10, 0, 500_000, 0, -10, 5_000_000)
+    expected = rasterio.crs.CRS.from_epsg(32633).to_dict(projjson=True)["conversion"]["parameters"]
+    assert [part["value"] for part in profile["crs"].to_dict(projjson=True)["conversion"]["parameters"]] == [
+        part["value"] for part in expected
+    ]
+    np.testing.assert_array_equal(data[0].data, heights)
+    assert (validation["facts"]["nodata"], data.mask.any()) == (None, False)
+
+
+def test_nodata_and_chunks_that_are_not_stored(storage: Storage) -> None:
+    """Version 2 has one value for both. In version 3 nodata is an attribute, which xarray writes as base64."""
+    data = RAIN[:1].copy()
+    data[0, :20, :32] = -1
+    expected = data[0].copy()
+    files = climate(version_2) | version_2("rain", data, (1, 20, 32), ["time", "lat", "lon"], fill=-1.0)
+    del files["rain/0.0.0"]
+    files |= version_2("time", np.array([0.0]), (1,), ["time"], **TIMES)
+    put(storage, files)
+    validation, values, _ = published(storage, "climate.zarr.zip")
+    assert validation["facts"]["nodata"] == -1
+    np.testing.assert_array_equal(values[0].filled(-1), expected)
+    assert values.mask[0].sum() == 20 * 32
+    assert any("1 of 9 chunks" in warning for warning in validation["warnings"])
+
+    data[0, :20, :32], data[0, 0, 40] = 0, -1
+    nodata = base64.b64encode(struct.pack("<d", -1.0)).decode()
+    files = climate(version_3) | version_3("rain", data, (1, 20, 32), ["time", "lat", "lon"], _FillValue=nodata)
+    files |= version_3("time", np.array([0.0]), (1,), ["time"], **TIMES)
+    del files["rain/c/0/0/0"]
+    put(storage, files)
+    validation, values, _ = published(storage, "climate.zarr.zip")
+    assert validation["facts"]["nodata"] == -1
+    np.testing.assert_array_equal(values[0].data, data[0])
+    assert values.mask[0].sum() == 1
+    put(storage, changed(files, "rain/zarr.json", fill_value=7))
+    assert "write all chunks" in validated(storage, "climate.zarr.zip").error
+
+
+@pytest.mark.parametrize("layout", ["ZARR_V2", "ZARR_V3"])
+@pytest.mark.parametrize("compressor", ["BLOSC", "ZSTD", "NONE"])
+def test_stores_that_gdal_wrote(storage: Storage, tmp_path: Path, layout: str, compressor: str) -> None:
+    place = Affine(10, 0, 500_000, 0, -10, 5_000_000)
+    folder, data = tmp_path / "a.zarr", np.arange(60 * 80, dtype="int16").reshape(60, 80)
+    profile = {"width": 80, "height": 60, "count": 1, "dtype": "int16", "crs": "EPSG:32633", "transform": place}
+    with rasterio.open(folder, "w", driver="Zarr", FORMAT=layout, COMPRESS=compressor, **profile) as target:
+        target.write(data, 1)
+    put(storage, {str(path.relative_to(tmp_path)): path.read_bytes() for path in folder.rglob("*") if path.is_file()})
+    _, values, profile = published(storage, "climate.zarr.zip")
+    assert (profile["transform"], profile["crs"].to_epsg()) == (place, 32633)
+    np.testing.assert_array_equal(values[0].data, data)
+
+
+SHARDS = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [1, 5, 8], "codecs": []}}]
+PICKLED = [{"id": "pickle"}]
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "word"),
+    [
+        (changed(climate(version_2), "rain/.zarray", dtype="|O"), "unsupported_format", "'|O'"),
+        (changed(climate(version_2), "rain/.zarray", filters=PICKLED), "unsupported_format", "filters"),
+        (changed(climate(version_2), "rain/.zarray", compressor=PICKLED[0]), "unsupported_format", "pickle"),
+        (changed(climate(version_2), "rain/.zarray", fill_value={}), "unsupported_format", "fill value"),
+        (changed(climate(version_2), "rain/.zarray", chunks=[1, 20]), "unsupported_format", "chunks"),
+        (changed(climate(version_2), "rain/.zarray", chunks=[1, 20000, 32000]), "block_too_large", "smaller chunks"),
+        (changed(climate(version_2), "rain/.zarray", shape=[3, 10**6, 10**6]), "too_large", "chunks in one layer"),
+        (climate(version_2) | {"rain/1.0.0": bytes(50_000)}, "unsafe_archive", "unpack to more"),
+        (changed(climate(version_2), "rain/.zattrs", _ARRAY_DIMENSIONS=None), "unsupported_dimensions", "names"),
+        (changed(climate(version_2), "rain/.zattrs", _ARRAY_DIMENSIONS=["t", "lat", "lon"]),
+         "unsupported_dimensions", "not a time"),
+        (changed(climate(version_2), "rain/.zattrs", _ARRAY_DIMENSIONS=["time", "lon", "lat"]),
+         "unsupported_dimensions", "transpose"),
+        (climate(version_2) | {"rain/.zarray": b"[" * 100_000}, "unreadable", "not JSON"),
+        (climate(version_2) | {"rain/1.0.0": b"no zlib"}, "unreadable", "damaged"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=SHARDS), "unsupported_format", "sharding_indexed"),
+        (changed(climate(version_3), "rain/zarr.json", storage_transformers=[{}]),
+         "unsupported_format", "transformers"),
+        (changed(climate(version_3), "rain/zarr.json", data_type="string"), "unsupported_format", "'string'"),
+        ({"a.tif": b"II*\0"}, "unsupported_format", "upload the raster in it"),
+        ({"a.zarr/.zgroup": b"{}", "b.zarr/.zgroup": b"{}"}, "unsupported_format", "several Zarr stores"),
+        ({".zgroup": b"{}"}, "unsupported_format", "without an array"),
+    ],
+)  # fmt: skip
+def test_stores_that_are_refused(storage: Storage, files: Files, code: str, word: str) -> None:
+    put(storage, files)
+    run = validated(storage, "climate.zarr.zip", time="2024-01-03")
+    assert (run.ended.error_code, run.ended.retryable) == (code, False), run.error
+    assert word in run.error
+    assert "/tmp" not in run.error
+
+
+def test_consolidated_metadata_cannot_lead_elsewhere(storage: Storage) -> None:
+    """GDAL would believe them rather than the metadata of the arrays, which are checked."""
+    files = climate(version_2)
+    other = {**json.loads(files["rain/.zarray"]), "dtype": "|O", "shape": [3, 9, 9]}
+    files[".zmetadata"] = json.dumps({"zarr_consolidated_format": 1, "metadata": {"rain/.zarray": other}}).encode()
+    put(storage, files | {"../../lat/0": b"x", "/rain/0.0.0": b"x"})
+    _, data, _ = published(storage, "climate.zarr.zip", time="2024-01-01")
+    np.testing.assert_array_equal(data[0].data, RAIN[0])
+
+
+def test_damaged_zip_files_are_refused(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = put(storage, climate(version_2))
+    monkeypatch.setattr(zarr_store, "MOST_CHUNKS", 10)
+    assert "the maximum is 10" in validated(storage, "climate.zarr.zip").error
+    sources.put(storage, storage.sync.read(name, 0, 500), "half.zip")
+    assert validated(storage, "half.zip").ended.error_code == "unreadable"
+
+
+def test_a_zip_file_is_stored_or_deflated(storage: Storage) -> None:
+    put(storage, climate(version_3), method=zipfile.ZIP_DEFLATED)
+    assert validated(storage, "climate.zarr.zip", time="2024-01-01").success
+    put(storage, climate(version_3), method=zipfile.ZIP_BZIP2)
+    assert validated(storage, "climate.zarr.zip", time="2024-01-01").ended.error_code == "unsafe_archive"
+
+
+@pytest.mark.parametrize("folder", ["", "climate.zarr/"])
+def test_a_look_tells_variables_and_steps(storage: Storage, tmp_path: Path, folder: str) -> None:
+    put(storage, climate(version_3, variables=("rain", "snow")), folder=folder)
+
+    def look(**options: Any) -> dict[str, Any]:
+        source = {"container_name": sources.CONTAINER, "file_name": "climate.zarr.zip"}
+        params = {"source": source, "folder": str(tmp_path), "options": options, "copied_bytes": 10_000_000}
+        return steps.ok(run_handler(inspect_file, params, storage=storage))
+
+    def remedy(inspection: dict[str, Any]) -> Any:
+        return next(iter(problem["remedies"] for problem in inspection["problems"] if problem["severity"] == "error"))
+
+    first = look()
+    assert (first["data_type"], first["acceptable"]) == ("raster", False)
+    assert [(option["option"], option["choices"]) for option in remedy(first)] == [("variable", ["rain", "snow"])]
+    second = look(variable="rain")
+    days = [f"2024-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    assert [(option["option"], option["choices"]) for option in remedy(second)] == [("time", days)]
+    third = look(variable="rain", time=days[0])
+    assert (third["acceptable"], third["format"], third["crs"]["code"]) == (True, "Zarr", "EPSG:4326")
+    assert third["raster"]["bands"][0]["maximum"] == RAIN[0].max()
+
+
+async def test_time_steps_become_rasters_with_a_datetime_each(platform: EnginePlatform, storage: Storage) -> None:
+    put(storage, climate(version_3))
+    platform.worker(concurrency=2)
+    inputs = {"container_name": sources.CONTAINER, "file_names": ["climate.zarr.zip"]}
+    times = ["2024-01-01", "2024-01-03"]
+    job = await platform.run("process_raster_collection", {**inputs, "times": times})
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    items = (job.result_data or {})["stac_items"]
+    assert [item["properties"]["datetime"] for item in items] == [f"{day}T00:00:00Z" for day in times]
+    for step, scene in zip((0, 2), (job.result_data or {})["scenes"].values(), strict=True):
+        with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
+            np.testing.assert_array_equal(dataset.read(1), RAIN[step])
