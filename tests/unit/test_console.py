@@ -55,7 +55,7 @@ def test_the_page_has_no_inline_script_or_style_and_no_other_host() -> None:
 
 
 def test_files_lie_beside_their_compressed_copies() -> None:
-    scripts = [path for path in (FOLDER / "assets").iterdir() if path.suffix in (".js", ".css", ".json")]
+    scripts = [path for path in (FOLDER / "files").iterdir() if path.suffix in (".js", ".css", ".json")]
     assert scripts
     for path in scripts:
         assert gzip.decompress(path.with_name(path.name + ".gz").read_bytes()) == path.read_bytes()
