@@ -108,7 +108,7 @@ export function draw(map: MapLibre, picture: Picture, before?: string): void {
         part.source,
         picture.kind === "raster" ? { type: "raster", tileSize: TILE_SIZE, ...common } : { type: "vector", ...common },
       );
-    } else if (source.tiles[0] !== part.tiles) source.setTiles([part.tiles]);
+    } else if (source.tiles?.[0] !== part.tiles) source.setTiles([part.tiles]); // MapLibre sets them once they are loaded
     for (const layer of part.layers) drawLayer(map, layer, picture.visible ?? true, before);
   }
 }
