@@ -26,7 +26,7 @@ from geomill.cli.metadata import (
     Title,
     metadata_of,
 )
-from geomill.cli.options import json_pairs, text_pairs
+from geomill.cli.options import ChosenWorkflow, PlatformOption, ProcessingOptions, json_pairs, text_pairs
 from geomill.cli.printing import Json
 from geomill.client import Client
 from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
@@ -59,17 +59,12 @@ def submit(
         list[str],
         typer.Option("--ref", metavar="NAME=VALUE", help="An identifier of the data; NAME:=JSON for a number."),
     ],
-    platform: Annotated[str, typer.Option("--platform", help="The partner application to submit for.")] = "ddh",
+    platform: PlatformOption = "ddh",
     container: Annotated[
         str | None, typer.Option("--container", help="Container in bronze that already holds FILE.")
     ] = None,
-    workflow_id: Annotated[
-        str | None, typer.Option("--workflow", help="Workflow to run. Default: chosen by the data type.")
-    ] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow; may be repeated."),
-    ] = None,
+    workflow_id: ChosenWorkflow = None,
+    options: ProcessingOptions = None,
     title: Title = None,
     description: Description = None,
     license_id: License = None,

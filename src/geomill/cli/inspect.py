@@ -10,7 +10,7 @@ import typer
 
 from geomill.cli import context
 from geomill.cli.client import gateway
-from geomill.cli.options import json_pairs
+from geomill.cli.options import ChosenWorkflow, PlatformOption, ProcessingOptions, json_pairs
 from geomill.cli.printing import Json, print_json
 from geomill.contract.inspection import (
     Inspection,
@@ -44,14 +44,9 @@ def inspect(
     data_type: Annotated[
         DataType | None, typer.Option("--data-type", help="raster or vector. Default: as the content shows.")
     ] = None,
-    platform: Annotated[str, typer.Option("--platform", help="The partner application to submit for.")] = "ddh",
-    workflow_id: Annotated[
-        str | None, typer.Option("--workflow", help="Workflow to run. Default: chosen by the data type.")
-    ] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow; may be repeated."),
-    ] = None,
+    platform: PlatformOption = "ddh",
+    workflow_id: ChosenWorkflow = None,
+    options: ProcessingOptions = None,
     as_json: Json = False,
 ) -> None:
     """Show what is in a file and all problems. The exit code is 1 if a job would fail."""

@@ -1,12 +1,23 @@
-"""Parses NAME=VALUE (text) and NAME:=VALUE (JSON) on the command line."""
+"""Options that several commands have, and the parser of NAME=VALUE (text) and NAME:=VALUE (JSON)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from geomill.errors import InputError
+
+PlatformOption = Annotated[str, typer.Option("--platform", help="The partner application to submit for.")]
+ChosenWorkflow = Annotated[
+    str | None, typer.Option("--workflow", help="Workflow to run. Default: chosen by the data type.")
+]
+ProcessingOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An input of the workflow; may be repeated."),
+]
 
 
 def text_pairs(arguments: Iterable[str], option: str) -> dict[str, Any]:

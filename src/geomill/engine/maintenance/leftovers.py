@@ -16,13 +16,12 @@ import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-import psycopg
-
 from geomill.datasets.intermediates import folder_of
 from geomill.datasets.outputs import INTERMEDIATE_CONTAINER, RASTER_CONTAINER, VECTOR_CONTAINER
 from geomill.domain.assets import naming
 from geomill.domain.objectname import Zone
-from geomill.errors import GeomillError, NotFoundError
+from geomill.engine.maintenance.batches import repeat_batches
+from geomill.errors import NotFoundError
 from geomill.handlers.blob.places import PUBLISHED
 from geomill.settings import RetentionSettings
 from geomill.sql import queries
@@ -34,7 +33,6 @@ from geomill.store.pool import Connection, Pool
 
 log = logging.getLogger(__name__)
 
-FIRST_SECONDS = 45.0
 CONTAINERS = (PUBLISHED, RASTER_CONTAINER, VECTOR_CONTAINER)
 """The containers that workflows of the library write to."""
 
@@ -66,20 +64,10 @@ class Leftovers:
         retention = self.options.retention
         if self.storage is NO_STORAGE or (retention.failed is None and retention.completed is None):
             await asyncio.Event().wait()
-        pause = min(FIRST_SECONDS, self.options.look_seconds)
-        while True:
-            await asyncio.sleep(pause)
-            pause = self.options.look_seconds
-            try:
-                while await self.run_once() >= self.options.batch:
-                    pass
-            except (psycopg.Error, GeomillError) as error:
-                log.warning("the data of leftovers could not be deleted; it is tried again later: %s", error)
-                if self.duties:
-                    self.duties.failed("leftovers", error)
-            else:
-                if self.duties:
-                    self.duties.passed("leftovers")
+        options = self.options
+        await repeat_batches(
+            "leftovers", self.run_once, batch=options.batch, look_seconds=options.look_seconds, duties=self.duties
+        )
 
     async def run_once(self) -> int:
         """Delete the data of one batch of leftovers. Returns how many there were."""

@@ -14,10 +14,9 @@ import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-import psycopg
-
 from geomill.domain.assets.upload import Upload
-from geomill.errors import ConflictError, GeomillError, NotFoundError
+from geomill.engine.maintenance.batches import repeat_batches
+from geomill.errors import ConflictError, NotFoundError
 from geomill.settings import RetentionSettings, UploadSettings
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import uploads
@@ -27,8 +26,6 @@ from geomill.store.uploads import UploadAges
 from geomill.uploads.removing import remove_upload
 
 log = logging.getLogger(__name__)
-
-FIRST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -65,20 +62,10 @@ class OldUploads:
         """Run as a duty of the orchestrator, beside its main loop, because it waits for the object store."""
         if self.storage is NO_STORAGE:
             await asyncio.Event().wait()
-        pause = min(FIRST_SECONDS, self.options.look_seconds)
-        while True:
-            await asyncio.sleep(pause)
-            pause = self.options.look_seconds
-            try:
-                while await self.run_once() >= self.options.batch:
-                    pass
-            except (psycopg.Error, GeomillError) as error:
-                log.warning("old uploads could not be removed; it is tried again later: %s", error)
-                if self.duties:
-                    self.duties.failed("uploads", error)
-            else:
-                if self.duties:
-                    self.duties.passed("uploads")
+        options = self.options
+        await repeat_batches(
+            "uploads", self.run_once, batch=options.batch, look_seconds=options.look_seconds, duties=self.duties
+        )
 
     async def run_once(self) -> int:
         """Remove one batch of old uploads. Returns how many were removed."""
