@@ -119,6 +119,7 @@ def test_it_makes_no_database_of_its_own(geomill: Geomill, data: Path) -> None:
     assert not data.exists()
 
 
+@pytest.mark.slow
 def test_a_job_is_steered_from_the_shell(geomill: Geomill, database: str) -> None:
     submitted = geomill("jobs", "submit", "hello_world", "--json", GEOMILL_DATABASE_URL=database)
     job_id = submitted.json["job_id"]

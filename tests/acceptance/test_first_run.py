@@ -32,6 +32,7 @@ def test_hello_world_from_nothing(geomill: Geomill, data: Path) -> None:
     assert "job_completed" in shown
 
 
+@pytest.mark.slow
 def test_submit_without_waiting_is_queued_until_somebody_comes(geomill: Geomill, database: str) -> None:
     queued = geomill("jobs", "submit", "hello_world", "--json", GEOMILL_DATABASE_URL=database).json
     assert queued["status"] == "queued"
@@ -43,6 +44,7 @@ def test_submit_without_waiting_is_queued_until_somebody_comes(geomill: Geomill,
     assert shown.json["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_what_handlers_said_can_be_read(geomill: Geomill, database: str) -> None:
     job = geomill("jobs", "submit", "report_stuck_assets", "--wait", "--json", GEOMILL_DATABASE_URL=database).json
     logs = geomill("jobs", "logs", job["job_id"], "--node", "look", "--json", GEOMILL_DATABASE_URL=database)

@@ -99,6 +99,28 @@ def test_a_workflow_runs_from_its_form(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}"))
 
 
+def test_a_workflow_is_drawn_and_a_chosen_node_is_marked(open_page: OpenPage) -> None:
+    page = open_page("/workflows/process_large_raster?tab=nodes", "operator")
+    graph = page.get_by_role("group", name=re.compile(r"^Graph of process_large_raster, \d+ nodes"))
+    expect(graph).to_be_visible()
+    rows = page.get_by_role("region", name="Nodes").get_by_role("row")
+    assert graph.get_by_role("button").count() == rows.count() - 1
+    graph.get_by_role("button", name=re.compile("runs raster.process_tile_batch")).click()
+    chosen = page.locator("tr[aria-selected=true]")
+    expect(chosen).to_contain_text("raster.process_tile_batch")
+    expect(page).to_have_url(re.compile("node="))
+    assert serious(page) == []
+    picture(page, "workflow-graph")
+
+
+def test_a_workflow_is_drawn_on_a_phone_in_the_dark(open_page: OpenPage) -> None:
+    page = open_page("/workflows/raster_processing?tab=nodes", "reader", phone=True, dark=True)
+    expect(page.get_by_role("group", name=re.compile("^Graph of raster_processing"))).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert serious(page) == []
+    picture(page, "workflow-graph-phone-dark")
+
+
 def test_yaml_is_checked_with_its_lines(open_page: OpenPage) -> None:
     page = open_page("/workflows?tab=check", "operator")
     page.get_by_label("YAML of a workflow").fill("workflow_id: x\nnodes:\n  START: {type: start, next: nowhere}\n")

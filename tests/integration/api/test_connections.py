@@ -234,6 +234,7 @@ def test_addresses_are_counted_by_their_network() -> None:
     assert (limits.counted("192.0.2.1"), limits.counted("10.1.2.3")) == ("192.0.2.1", None)
 
 
+@pytest.mark.slow
 def test_streams_of_one_caller_are_limited(start: Callable[..., Server], database: str) -> None:
     workflow_registry = WorkflowRegistry.load([], handlers=load_handlers().info, queues=TASK_QUEUES)
     server = start(create_app(database, workflow_registry, QueueSettings(), AccessSettings(), streams_per_caller=3))

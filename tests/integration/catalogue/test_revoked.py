@@ -224,6 +224,7 @@ async def test_the_same_clearance_again_is_no_change(town: Town) -> None:
     assert await town.office.rows(audit) == before
 
 
+@pytest.mark.slow
 async def test_what_is_outside_is_hidden_before_the_answer_and_a_dead_zone_stops_no_decision(
     town: Town, external_database: str
 ) -> None:

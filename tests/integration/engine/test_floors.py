@@ -45,6 +45,7 @@ def dear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(floors.Effort, "excess", lambda self: 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dear")
 async def test_retries_tenants_priorities_and_takeovers_come_to_their_end(make_platform: MakePlatform) -> None:
     platform = make_platform(FLAKY, SLEEPY)

@@ -41,6 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.slow
 async def test_the_default_backoff_outlasts_a_full_zone(make_platform: MakePlatform, small_disk: Path) -> None:
     platform = make_platform(PUBLISH)
     platform.storage = Storage(StorageRecipe.in_folder(small_disk.parent))

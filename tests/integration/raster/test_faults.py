@@ -43,7 +43,7 @@ async def behind(endpoint: str) -> AsyncIterator[tuple[Proxy, Storage]]:
         yield proxy, Storage(replace(recipe, timeout_seconds=2, retry_seconds=5))
 
 
-@pytest.mark.parametrize("kind", ["busy", "refuse", "cut answer", "hang"])
+@pytest.mark.parametrize("kind", ["busy", "refuse", "cut answer", pytest.param("hang", marks=pytest.mark.slow)])
 async def test_trouble_while_pixels_are_read(behind: tuple[Proxy, Storage], kind: Kind) -> None:
     proxy, storage = behind
     await storage.put_bytes(SOURCE, PIXELS.encode())

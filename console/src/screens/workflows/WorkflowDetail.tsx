@@ -1,14 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, ok } from "@/api/client";
-import type { WorkflowDetails } from "@/api/schema";
-import { Facts } from "@/components/Facts";
 import { Loaded } from "@/components/Loading";
-import { Scrolls } from "@/components/Scrolls";
 import { Tabs } from "@/components/Tabs";
 import { useAddress } from "@/shell/address";
 import { Screen } from "@/shell/Screen";
 import { useMay } from "@/shell/session";
+import { Nodes } from "./Nodes";
 import { RunForm } from "./RunForm";
 import { Versions } from "./Versions";
 
@@ -47,7 +45,7 @@ export function WorkflowDetail({ workflowId }: { workflowId: string }) {
               onChange={setTab}
               tabs={[
                 ...(runs ? [{ name: "run" as const, label: "Run", content: () => <RunForm workflow={data} /> }] : []),
-                { name: "nodes", label: "Nodes", content: () => <Nodes workflow={data} /> },
+                { name: "nodes", label: "Graph", content: () => <Nodes workflow={data} /> },
                 ...(may("GET /api/v1/workflows/{workflow_id}/versions")
                   ? [
                       {
@@ -64,63 +62,6 @@ export function WorkflowDetail({ workflowId }: { workflowId: string }) {
         </Loaded>
       </div>
     </Screen>
-  );
-}
-
-interface NodeDefinition {
-  type: string;
-  handler?: string;
-  queue?: string;
-  task?: { handler?: string; queue?: string };
-  next?: string[];
-  branches?: { name: string; condition?: string; next: string[] }[];
-  on_failure?: string;
-}
-
-function Nodes({ workflow }: { workflow: WorkflowDetails }) {
-  const nodes = Object.entries((workflow.definition as { nodes: Record<string, NodeDefinition> }).nodes);
-  return (
-    <Scrolls className="sheet-table" label="Nodes">
-      <table>
-        <thead>
-          <tr>
-            <th>Node</th>
-            <th>Type</th>
-            <th>Handler</th>
-            <th className="desk">Queue</th>
-            <th>Next</th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map(([name, node]) => (
-            <tr key={name}>
-              <td className="strong">{name}</td>
-              <td>{node.type.replaceAll("_", " ")}</td>
-              <td>
-                <code>{node.handler ?? node.task?.handler ?? ""}</code>
-              </td>
-              <td className="desk">
-                <code>{node.queue ?? node.task?.queue ?? ""}</code>
-              </td>
-              <td className="wraps">
-                {node.branches
-                  ?.map((branch) => `${branch.condition ?? "otherwise"} → ${branch.next.join(", ")}`)
-                  .join("; ") ?? node.next?.join(", ")}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <div className="in">
-        <Facts
-          facts={[
-            ["Definition", <code key="hash">{workflow.definition_hash.slice(0, 13)}</code>],
-            ["Version", workflow.version],
-            ["Started by", workflow.started_by],
-          ]}
-        />
-      </div>
-    </Scrolls>
   );
 }
 
