@@ -52,6 +52,7 @@ def test_what_handlers_said_can_be_read(geomill: Geomill, database: str) -> None
     assert "0 assets are stuck" in geomill("jobs", "logs", job["job_id"], GEOMILL_DATABASE_URL=database).out
 
 
+@pytest.mark.slow
 def test_a_database_of_others_is_migrated_only_when_told(geomill: Geomill, empty_database: str) -> None:
     refused = geomill("jobs", "list", GEOMILL_DATABASE_URL=empty_database)
     assert refused.code == 1

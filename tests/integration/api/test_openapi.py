@@ -156,6 +156,7 @@ def places(operation: Any, path_values: dict[str, str]) -> dict[str, str] | None
     return {name: path_values[name] for name in names} if names and all(name in path_values for name in names) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_an_administrator_gets_what_is_promised(served: GatewayThread, mode: GenerationMode) -> None:
     cases = 0

@@ -115,6 +115,7 @@ def ticket_for(asset: Any) -> str:
     return KEY.ticket(asset.asset_id, int(time.time()) + 600, asset.withdrawn_through)
 
 
+@pytest.mark.slow
 async def test_a_revoked_asset_that_is_submitted_again_serves_nothing_until_its_own_job_has_completed(
     town: Town,
 ) -> None:
@@ -166,6 +167,7 @@ async def test_a_rollback_to_a_revoked_revision_is_said(town: Town) -> None:
     assert outcome.asset.approval_state.value == "pending_review"
 
 
+@pytest.mark.slow
 async def test_the_public_revision_stays_public_until_another_is_approved(town: Town) -> None:
     asset = await town.published()
     await town.approve(asset)

@@ -98,6 +98,7 @@ async def test_an_export_that_was_overtaken_is_withdrawn_all_the_same(running, m
     assert await outside(running) == []
 
 
+@pytest.mark.slow
 async def test_what_a_broken_export_left_is_withdrawn(running):
     asset = await broken_export(running)
     await running.storage.put_bytes(ObjectName(Zone.EXTERNAL, "public", f"{asset.blob_stem}/_r1/b.tif"), TIFF)

@@ -129,6 +129,7 @@ def places(operation: Any, path_values: dict[str, str]) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("service", [*DOCUMENTS, "viewer"])
 async def test_no_answer_is_our_fault(
