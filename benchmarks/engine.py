@@ -24,7 +24,6 @@ from benchmarks.figures import Figure
 from benchmarks.roles import BenchmarkClient, Roles, running, settled
 from benchmarks.server import database
 
-TICKS = os.sysconf("SC_CLK_TCK")
 LARGE = 100_000
 REPEATS = 5
 """geomill, the bare program and the peer take turns, and each figure is a median: a machine with neighbours is half as
@@ -191,10 +190,10 @@ async def idle(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     delays = [await _submit_to_start(client, submitter) for _ in range(220)][20:]
     await asyncio.sleep(12)  # until every session has handed in its statistics
     seconds = 15.0
-    before, commits, begun = _cpu(roles), _commits(roles.url), time.perf_counter()
+    before, transactions, begun = roles.cpu_seconds, commits(roles.url), time.perf_counter()
     await asyncio.sleep(seconds)
     seconds = time.perf_counter() - begun
-    used, per_second = (_cpu(roles) - before) / seconds, (_commits(roles.url) - commits) / seconds
+    used, per_second = (roles.cpu_seconds - before) / seconds, (commits(roles.url) - transactions) / seconds
     percentiles = statistics.quantiles(delays, n=100)
     return [
         Figure("W4 HTTP submit to start of the handler, p50", percentiles[49], "ms", "from before the request"),
@@ -204,7 +203,7 @@ async def idle(client: BenchmarkClient, roles: Roles) -> list[Figure]:
     ]
 
 
-def _commits(url: str) -> int:
+def commits(url: str) -> int:
     """Return the commits of the database, read from another one so that reading does not count. A statement by itself
     is a transaction, too."""
     address = urlsplit(url)
@@ -311,15 +310,6 @@ def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
-
-
-def _cpu(roles: Roles) -> float:
-    """Processor seconds of all roles so far."""
-    total = 0
-    for process in roles.everyone():
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / TICKS
 
 
 def _peak_megabytes(pid: int) -> float:

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from geomill.workflows.registry import WorkflowRegistry
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 ROOT = Path(__file__).parents[1]
 HANDLERS = "benchmarks.handlers"
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def chain(length: int, handler: str = "bench.noop") -> dict[str, Any]:
@@ -80,6 +81,15 @@ class Roles:
             "GEOMILL_WORKFLOWS": str(self.folder),
             "PYTHONPATH": str(ROOT),
         }
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor seconds of all roles so far."""
+        total = 0
+        for process in self.everyone():
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / TICKS
 
     def everyone(self) -> list[subprocess.Popen[bytes]]:
         return [process for processes in self.processes.values() for process in processes]
@@ -192,18 +202,25 @@ def _busy_and_all() -> tuple[int, int]:
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
+@asynccontextmanager
+async def connected(started: Roles) -> AsyncIterator[BenchmarkClient]:
+    """Yields a client when all roles have registered and the machine is quiet."""
+    registry = load_handlers(started.modules)
+    workflow_registry = WorkflowRegistry.load([started.folder], handlers=registry.info, queues=TASK_QUEUES)
+    async with open_pool(started.url, size=2) as pool:
+        client = BenchmarkClient(pool, workflow_registry)
+        await client.ready(len(started.everyone()))
+        await settled()
+        yield client
+
+
 @contextmanager
 def running(url: str, work: Any, **options: Any) -> Iterator[Any]:
     """Run `await work(client, roles)` with the roles up; yields what it returns."""
     with roles(url, **options) as started:
 
         async def main() -> Any:
-            registry = load_handlers(started.modules)
-            workflow_registry = WorkflowRegistry.load([started.folder], handlers=registry.info, queues=TASK_QUEUES)
-            async with open_pool(url, size=2) as pool:
-                client = BenchmarkClient(pool, workflow_registry)
-                await client.ready(len(started.everyone()))
-                await settled()
+            async with connected(started) as client:
                 return await work(client, started)
 
         yield asyncio.run(main())

@@ -23,12 +23,13 @@ from geomill.domain.engine.evaluator import Evaluation
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.aggregation import answer_all
 from geomill.engine.batch import RoundBatch
+from geomill.engine.calls import calls, free_slots
 from geomill.engine.large import LargeOutputs
 from geomill.engine.owned import OwnedJob
 from geomill.store import inbox, rounds
 from geomill.store.inbox import Arrival
 from geomill.store.pool import Connection, transaction_time
-from geomill.store.signals import notify, queue_channel
+from geomill.store.signals import send
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +156,8 @@ async def advance(
     try:
         decisions = await _decide_all(conn, affected, by_job, kicked, large)
         batch = _batch(decisions, by_job)
-        if affected and not await rounds.commit(conn, owner_id, epochs, batch, reports, called=alone):
+        to_call = calls(batch.tasks, free_slots(arrivals))
+        if affected and not await rounds.commit(conn, owner_id, epochs, batch, reports, to_call if alone else ()):
             done.lost, decisions = set(affected), []
     except psycopg.DatabaseError as error:
         kicks.put_back(kicked)
@@ -167,7 +169,7 @@ async def advance(
         done.delays = _delays(batch, arrivals)
         _count(done, decisions)
     if decisions and not alone:
-        await notify(conn, map(queue_channel, batch.queues))
+        await send(conn, to_call)
     done.lost |= concerned - affected.keys()
     done.unknown = await inbox.forward(conn, owner_id, done.lost)
     _remember(owned, decisions, done)

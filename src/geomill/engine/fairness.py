@@ -1,13 +1,14 @@
 """Fair claims: an orchestrator that owns more than its share leaves new submissions to the others for a moment.
 
 After that moment it claims them anyway. So a peer that is alive but does nothing delays a job no longer than that.
+The moment is short, because the number of all jobs is counted once a second: in a burst everybody seems to own more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-PATIENCE_SECONDS = 0.25
+PATIENCE_SECONDS = 0.02
 SLACK = 1.2
 FEW = 10
 """With so few jobs an orchestrator is not overloaded."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -14,7 +15,7 @@ from geomill.sql import queries
 from geomill.store.events import EventWrite
 from geomill.store.pool import Connection
 from geomill.store.recordset import recordset
-from geomill.store.signals import queue_channel
+from geomill.store.signals import Call, call_parameters, queue_channel
 
 
 @dataclass(slots=True)
@@ -152,10 +153,12 @@ class Writes:
         return parts
 
     @property
-    def queues(self) -> set[str]:
-        """The queues whose workers have something to do at once."""
-        at_once = {message.queue_name for message in self.messages if message.visible_at is None}
-        return at_once | {spread.queue_name for spread in self.spread}
+    def tasks(self) -> Counter[str]:
+        """The queues whose workers have something to do at once, with the number of tasks."""
+        tasks = Counter(message.queue_name for message in self.messages if message.visible_at is None)
+        for spread in self.spread:
+            tasks[spread.queue_name] += len(spread.items)
+        return tasks
 
 
 async def commit(
@@ -164,19 +167,17 @@ async def commit(
     epochs: Mapping[str, int],
     writes: Writes,
     reports: Sequence[int] = (),
-    *,
-    called: bool = False,
+    calls: Collection[Call] = (),
 ) -> bool:
     """Write a round in one statement, so in one commit. Returns False, with nothing written, if `owner_id` no longer
     owns a job of the round.
 
-    `reports` are the inbox entries that the round answers. With `called`, the commit notifies the workers.
+    `reports` are the inbox entries that the round answers. The commit sends the `calls`.
     """
     parts = writes.parts()
     if reports:
         parts[RoundPart("taken", queries("rounds").taken)] = {"reports": list(reports)}
-    if called:
-        parts |= _called(writes)
+    parts |= _called(calls)
     return await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, epochs))
 
 
@@ -187,7 +188,9 @@ async def claim(conn: Connection, submissions: Sequence[int], new: Sequence[NewJ
         RoundPart("claimed", queries("rounds").claimed): {"submissions": list(submissions)},
         RoundPart("created", queries("rounds").created): {"created": recordset(new)},
     }
-    return await _execute(conn, queries("rounds").unclaimed, {**parts, **writes.parts(), **_called(writes)}, {})
+    return await _execute(
+        conn, queries("rounds").unclaimed, {**parts, **writes.parts(), **_called(_everyone(writes))}, {}
+    )
 
 
 async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
@@ -202,13 +205,17 @@ async def create(conn: Connection, new: Sequence[NewJob]) -> set[str]:
 
 async def write_new(conn: Connection, owner_id: str, writes: Writes) -> None:
     """Write a round of jobs that this transaction has inserted. Its commit notifies the workers."""
-    parts = {**writes.parts(), **_called(writes)}
+    parts = {**writes.parts(), **_called(_everyone(writes))}
     await _execute(conn, queries("rounds").fence, parts, _fenced(owner_id, {}))
 
 
-def _called(writes: Writes) -> RoundParts:
-    channels = [queue_channel(name) for name in sorted(writes.queues)]
-    return {RoundPart("called", queries("rounds").called): {"channels": channels}} if channels else {}
+def _everyone(writes: Writes) -> list[Call]:
+    """Return calls to all workers of the queues that have new tasks."""
+    return [Call(queue_channel(queue_name)) for queue_name in writes.tasks]
+
+
+def _called(calls: Collection[Call]) -> RoundParts:
+    return {RoundPart("called", queries("rounds").called): dict(call_parameters(calls))} if calls else {}
 
 
 def _fenced(owner_id: str, epochs: Mapping[str, int]) -> dict[str, Any]:

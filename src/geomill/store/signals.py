@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -35,6 +36,15 @@ def queue_channel(queue_name: str) -> str:
     return f"q:{queue_name}"[:63]
 
 
+def worker_channel(worker_id: str) -> str:
+    return f"w:{worker_id}"[:63]
+
+
+def direct_call(queue_name: str) -> str:
+    """Return the payload by which one worker learns that a queue has messages for it."""
+    return f"d:{queue_name}"
+
+
 def owner_channel(owner_id: str) -> str:
     return f"o:{owner_id}"[:63]
 
@@ -47,10 +57,26 @@ SCHEMA_CHANNEL = "schema"
 """Notified after a migration. Every process listens to it, to drop the plans of its session before they are refused."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Call:
+    """A notification to be sent. Listeners of the channel hear the payload, or the channel's name without one."""
+
+    channel: str
+    payload: str = ""
+
+
+def call_parameters(calls: Iterable[Call]) -> dict[str, list[str]]:
+    unique = sorted(set(calls))
+    return {"channels": [call.channel for call in unique], "payloads": [call.payload for call in unique]}
+
+
+async def send(conn: Connection, calls: Collection[Call]) -> None:
+    if calls:
+        await conn.execute(queries("queue").notify, call_parameters(calls))
+
+
 async def notify(conn: Connection, channels: Iterable[str]) -> None:
-    unique = sorted(set(channels))
-    if unique:
-        await conn.execute(queries("queue").notify, {"channels": unique})
+    await send(conn, [Call(channel) for channel in channels])
 
 
 class Signals:
@@ -93,12 +119,13 @@ class Signals:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def poke(self, channel: str) -> None:
-        """Act as if the channel was notified, from inside the process."""
+        """Act as if the channel was notified, from inside the process. A payload is poked instead of its channel."""
         self._heard.add(channel)
         self._event.set()
 
     async def wait(self, seconds: float | None = None) -> set[str]:
-        """Return the channels that were notified; all of them when the time is up, as notifications may be lost."""
+        """Return the channels that were notified; all of them when the time is up, as notifications may be lost.
+        Instead of the channel of a notification with a payload, the payload is returned."""
         try:
             async with asyncio.timeout(seconds):
                 await self._event.wait()
@@ -157,7 +184,7 @@ class Signals:
                 lost.set_exception(error)
             else:
                 while notification := conn.pgconn.notifies():
-                    self.poke(notification.relname.decode())
+                    self.poke((notification.extra or notification.relname).decode())
 
         loop.add_reader(descriptor, readable)
         try:

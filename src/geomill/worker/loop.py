@@ -33,7 +33,7 @@ from geomill.store.connection import attentive
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool
 from geomill.store.replanning import drop_plans
-from geomill.store.signals import SCHEMA_CHANNEL, Signals, notify, queue_channel
+from geomill.store.signals import SCHEMA_CHANNEL, Signals, notify, queue_channel, worker_channel
 from geomill.store.tallies import Tallies
 from geomill.worker.aside import Aside
 from geomill.worker.breakers import Breakers
@@ -44,6 +44,7 @@ from geomill.worker.exchange import Exchange
 from geomill.worker.keeper import Keeper
 from geomill.worker.notes import Notebook
 from geomill.worker.options import WorkerOptions
+from geomill.worker.referrals import Referrals
 from geomill.worker.runner import Runner
 from geomill.worker.shares import Shares
 from geomill.worker.slots import Slot
@@ -80,7 +81,9 @@ class Worker:
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
         self._trial = Trial(self._poke)
-        self._signals = Signals(self.url, self._queues, self._on_connect)
+        channels = (*self._queues, worker_channel(self.instance_id))
+        self._signals = Signals(self.url, channels, self._on_connect)
+        self._referrals = Referrals(options.queues, self._signals.poke)
         self._unsure = False
         self._notebook = Notebook(self._wake)
         self._tallies, self._activity = Tallies(), Activity()
@@ -157,11 +160,15 @@ class Worker:
         channels = await self._signals.wait(self.options.poll_seconds)
         if SCHEMA_CHANNEL in channels:
             await drop_plans(conn)
+        direct = self._referrals.heard(channels)
         self._shares.called(self._queues[channel] for channel in channels if channel in self._queues)
+        self._shares.called(name for name in direct.values() if name)
         more = True
         while more:
             more = await self._exchange_once(conn)
             await asyncio.sleep(0)  # let the handlers run, too
+        if left := [call for call, name in direct.items() if name is None or self._shares.may_have(name)]:
+            await self._referrals.pass_on(conn, left)
 
     async def _exchange_once(self, conn: Connection) -> bool:
         """Make one exchange and start the leased tasks. Returns whether there may be more to do at once."""

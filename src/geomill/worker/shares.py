@@ -27,6 +27,10 @@ class Shares:
         """Whether any queue may have messages."""
         return bool(self._hopeful)
 
+    def may_have(self, queue_name: str) -> bool:
+        """Whether the queue may have messages."""
+        return queue_name in self._hopeful
+
     def called(self, queues: Iterable[str] | None = None) -> None:
         """Record that these queues may have messages again; without an argument, all of them."""
         self._hopeful.update(self._weights if queues is None else queues)

@@ -366,7 +366,7 @@ FROM dagapp.dag_queue
 WHERE lease_token IS NOT NULL AND message_id LIKE %(prefix)s;
 
 -- name: notify
-SELECT pg_notify(channel, '') FROM unnest(%(channels)b::text[]) AS channel;
+SELECT pg_notify(channel, payload) FROM unnest(%(channels)b::text[], %(payloads)b::text[]) AS call (channel, payload);
 
 -- name: this_session
 SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();

@@ -204,4 +204,6 @@ WHERE fence.held AND j.job_id = ANY (ARRAY[u.job_id])
 -- name: called
 -- Notifies in the commit, only for a single report, because NOTIFY makes commits wait for each other. The statement must
 -- read this part, or PostgreSQL does not run it.
-SELECT count(pg_notify(channel, '')) AS called FROM fence, unnest(%(channels)b::text[]) AS channel WHERE fence.held
+SELECT count(pg_notify(channel, payload)) AS called
+FROM fence, unnest(%(channels)b::text[], %(payloads)b::text[]) AS call (channel, payload)
+WHERE fence.held
