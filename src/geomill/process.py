@@ -9,6 +9,8 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+from geomill.telemetry.service_manager import signs_of_life
+
 T = TypeVar("T")
 
 AGAIN_SECONDS = 5.0
@@ -24,7 +26,7 @@ def run_async(main: Coroutine[Any, Any, T]) -> T:
 
     geomill creates almost no reference cycles. Objects from imports are therefore frozen and never scanned, and young
     ones are scanned rarely, which saves a tenth of the time of each step in a chain. Only the user can read files that
-    the process writes.
+    the process writes. systemd, if it started the process, learns that the loop runs.
     """
     os.umask(0o077)
     gc.collect()
@@ -34,7 +36,12 @@ def run_async(main: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(main)
     import uvloop
 
-    return uvloop.run(main)
+    return uvloop.run(_alive(main))
+
+
+async def _alive(main: Coroutine[Any, Any, T]) -> T:
+    async with signs_of_life():
+        return await main
 
 
 Duty = Callable[[], Coroutine[Any, Any, None]]
