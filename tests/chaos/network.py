@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 NETWORKS = "10.213.0.0/16"
@@ -80,6 +80,14 @@ class Network:
         """Drop whatever goes to or comes from the server's port, new connections too."""
         self._rules(f"tcp dport {port} drop", f"tcp sport {port} drop")
 
+    def admit(self, inward: Collection[int], outward: Collection[int]) -> None:
+        """Drop every packet but those of connections that come in to, or go out to, these ports."""
+        replies = "ct state established,related accept"
+        self._rules(
+            f'oif "lo" accept; {replies}; {_to(outward)}drop',
+            f'iif "lo" accept; {replies}; {_to(inward)}drop',
+        )
+
     def heal(self) -> None:
         _run(*self.inside, "nft", "delete", "table", "inet", TABLE)
 
@@ -95,6 +103,10 @@ class Network:
     def _address(self, number: int) -> str:
         head, last = self._base.rsplit(".", 1)
         return f"{head}.{int(last) + number}"
+
+
+def _to(ports: Collection[int]) -> str:
+    return f"th dport {{ {', '.join(map(str, sorted(ports)))} }} accept; " if ports else ""
 
 
 def _run(*command: str, text: str = "") -> None:

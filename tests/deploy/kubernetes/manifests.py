@@ -120,3 +120,16 @@ def option(args: list[str], name: str) -> list[str]:
 def megabytes(quantity: str) -> int:
     units = {"Mi": 1, "Gi": 1024}
     return int(quantity[:-2]) * units[quantity[-2:]]
+
+
+def policies_of(overlay: Overlay, workload: Workload) -> list[Manifest]:
+    def matches(policy: Manifest) -> bool:
+        expressions = policy["spec"]["podSelector"].get("matchExpressions", [])
+        return bool(expressions) and all(workload.labels[e["key"]] in e["values"] for e in expressions)
+
+    return [policy for policy in overlay.of_kind("NetworkPolicy") if matches(policy)]
+
+
+def ports(rules: list[dict[str, Any]]) -> Iterator[int]:
+    for rule in rules:
+        yield from (port["port"] for port in rule["ports"])

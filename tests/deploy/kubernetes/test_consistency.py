@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from geomill.domain.engine.message import TASK_QUEUES
 from geomill.serve.app import OPEN
 from geomill.settings import Settings, variables
 from tests.deploy.commands import refusal
-from tests.deploy.kubernetes.manifests import OVERLAYS, Manifest, Overlay, Workload, megabytes, option
+from tests.deploy.kubernetes.manifests import OVERLAYS, Overlay, Workload, megabytes, option, policies_of, ports
 
 SERVICE_BUS = {"GEOMILL_BROKER", "SERVICE_BUS_NAMESPACE"}
 """Settings of the broker on Service Bus, which is built beside this."""
@@ -177,19 +175,6 @@ def test_a_disruption_takes_one_pod_of_a_kind_at_a_time() -> None:
 
 def selects(selector: dict[str, str], workload: Workload) -> bool:
     return selector.items() <= workload.labels.items()
-
-
-def policies_of(overlay: Overlay, workload: Workload) -> list[Manifest]:
-    def matches(policy: Manifest) -> bool:
-        expressions = policy["spec"]["podSelector"].get("matchExpressions", [])
-        return bool(expressions) and all(workload.labels[e["key"]] in e["values"] for e in expressions)
-
-    return [policy for policy in overlay.of_kind("NetworkPolicy") if matches(policy)]
-
-
-def ports(rules: list[dict[str, Any]]) -> Iterator[int]:
-    for rule in rules:
-        yield from (port["port"] for port in rule["ports"])
 
 
 PORTS_OUT = {"postgres": {53, 80, 443, 5432}, "servicebus": {53, 80, 443, 5432, 5671}}

@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.acceptance.conftest import geomill as geomill
