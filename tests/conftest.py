@@ -24,6 +24,7 @@ from hypothesis import settings as hypothesis_settings
 from geomill.domain.entity import Entity
 from geomill.domain.tables import EXTERNAL_TABLES, TABLES
 from geomill.embedded import Cluster
+from geomill.queues.servicebus import BusOptions
 from geomill.store import pgstac
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
@@ -190,3 +191,9 @@ async def pool(database: str) -> AsyncIterator[Pool]:
 async def conn(empty_database: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     async with await connect(empty_database) as conn:
         yield conn
+
+
+@pytest.fixture
+def broker() -> BusOptions | None:
+    """Service Bus, where a platform uses it. The tests of the engine replace this and run with both."""
+    return None

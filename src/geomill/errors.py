@@ -214,6 +214,15 @@ class EmbeddedError(UnavailableError):
     code = "embedded_database"
 
 
+class BusUnavailable(UnavailableError):  # noqa: N818
+    code = "service_bus"
+
+    def __init__(self, message: str, *, remedy: str = "", lasting: bool = False) -> None:
+        super().__init__(message, remedy=remedy)
+        self.lasting = lasting
+        """Whether it lasts until somebody acts."""
+
+
 class StorageUnavailable(UnavailableError):  # noqa: N818
     code = "storage_unavailable"
 

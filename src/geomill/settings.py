@@ -104,6 +104,34 @@ class QueueSettings(_Settings):
         return tuple(dict.fromkeys((*TASK_QUEUES, *self.queues)))
 
 
+class BrokerSettings(_Settings):
+    """Which messages wake workers, and where other applications may submit."""
+
+    broker: Annotated[
+        Literal["postgres", "servicebus"],
+        Field(description="`postgres`, or `servicebus` for Azure Service Bus beside the database"),
+    ] = "postgres"
+    service_bus_connection_string: Annotated[
+        SecretStr | None, Field(description="Connection string of the namespace, for development")
+    ] = Field(
+        default=None,
+        validation_alias=AliasChoices("SERVICE_BUS_CONNECTION_STRING", "GEOMILL_SERVICE_BUS_CONNECTION_STRING"),
+    )
+    service_bus_namespace: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[A-Za-z0-9.-]+$",
+            description="Namespace of Service Bus, as `name` or `name.servicebus.windows.net`",
+        ),
+    ] = Field(default=None, validation_alias=AliasChoices("SERVICE_BUS_NAMESPACE", "GEOMILL_SERVICE_BUS_NAMESPACE"))
+    service_bus_certificates: Annotated[
+        Path | None, Field(description="File of authorities that Service Bus's certificate may come from")
+    ] = None
+    service_bus_client_id: Annotated[
+        str | None, Field(description="Client id of the managed identity for Service Bus")
+    ] = Field(default=None, validation_alias=AliasChoices("MANAGED_IDENTITY_CLIENT_ID", "AZURE_CLIENT_ID"))
+
+
 class EngineSettings(_Settings):
     """How processes notice that another one has died.
 
@@ -601,6 +629,7 @@ class Settings:
         DatabaseSettings,
         WorkflowSettings,
         QueueSettings,
+        BrokerSettings,
         EngineSettings,
         RetentionSettings,
         UploadSettings,
@@ -631,6 +660,7 @@ class Settings:
         self.database = _read(DatabaseSettings, **({"data": data} if data else {}))
         self.workflow = _read(WorkflowSettings, **({"workflows": list(workflows)} if workflows else {}))
         self.queue = _read(QueueSettings)
+        self.broker = _broker()
         self.engine = _read(EngineSettings)
         self.retention = _read(RetentionSettings)
         self.upload = _read(UploadSettings)
@@ -732,6 +762,16 @@ def _read(concern: type[Concern], **overrides: Any) -> Concern:
         raise SettingsError(
             f"a setting is invalid: {problems[0]}", problems=problems
         ) from None  # the cause shows passwords
+
+
+def _broker() -> BrokerSettings:
+    broker = _read(BrokerSettings)
+    if broker.broker == "servicebus" and not (broker.service_bus_connection_string or broker.service_bus_namespace):
+        raise SettingsError(
+            "GEOMILL_BROKER is servicebus, but no namespace is named",
+            remedy="set SERVICE_BUS_NAMESPACE, or SERVICE_BUS_CONNECTION_STRING for development",
+        )
+    return broker
 
 
 def _access() -> AccessSettings:

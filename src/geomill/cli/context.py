@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +17,11 @@ from geomill.cli import private
 from geomill.domain.access.database_role import DatabaseRole
 from geomill.embedded import Cluster
 from geomill.errors import ConflictError
-from geomill.settings import Settings
+from geomill.settings import BrokerSettings, Settings
 from geomill.telemetry.logging import configure
 
 if TYPE_CHECKING:  # imported at run time where they are used: most commands need few of them
+    from geomill.queues.servicebus import Bus, BusOptions
     from geomill.sdk.registry import Registry
     from geomill.stages.registry import StageJobs
     from geomill.storage import Storage
@@ -207,6 +208,31 @@ async def is_only_connection(url: str) -> bool:
 
         row = await (await conn.execute(queries("roles").others_connected)).fetchone()
         return row is not None and row[0] == 0
+
+
+@asynccontextmanager
+async def bus() -> AsyncIterator[Bus | None]:
+    """Yield a client of Service Bus, or None if the database alone is the broker."""
+    options = settings().broker
+    if options.broker == "postgres":
+        yield None
+        return
+    from geomill.queues.servicebus import open_bus
+
+    async with open_bus(bus_options(options)) as client:
+        yield client
+
+
+def bus_options(options: BrokerSettings) -> BusOptions:
+    from geomill.queues.servicebus import BusOptions
+
+    secret = options.service_bus_connection_string
+    return BusOptions(
+        connection_string=secret.get_secret_value() if secret else None,
+        namespace=options.service_bus_namespace,
+        client_id=options.service_bus_client_id,
+        certificates=str(options.service_bus_certificates) if options.service_bus_certificates else None,
+    )
 
 
 def storage() -> Storage:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import typer
 
 from geomill.cli import context
+from geomill.cli.bus_examination import examine_bus
 from geomill.cli.examination import (
     Diagnosis,
     Level,
@@ -48,8 +49,16 @@ def _examine() -> list[Diagnosis]:
     findings += examine_machine(settings)
     findings += examine_storage(settings)
     findings += examine_workflows(settings)
+    findings += _service_bus(settings)
     findings += _database(settings)
     return findings
+
+
+def _service_bus(settings: Settings) -> list[Diagnosis]:
+    try:
+        return asyncio.run(examine_bus(settings))
+    except GeomillError as error:
+        return [Diagnosis.of("service bus", error)]
 
 
 def _database(settings: Settings) -> list[Diagnosis]:

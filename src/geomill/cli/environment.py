@@ -16,6 +16,7 @@ from geomill.settings import (
     GATEWAY_WITHHELD,
     PREFIX,
     AccessSettings,
+    BrokerSettings,
     CallbackSettings,
     ConnectionSettings,
     EngineSettings,
@@ -31,10 +32,12 @@ from geomill.settings import (
 
 NEEDS: Mapping[str, tuple[type[BaseSettings], ...]] = {
     "orchestrator": (
-        WorkflowSettings, QueueSettings, EngineSettings, RetentionSettings, CallbackSettings, LogSettings,
-        StorageSettings, UploadSettings,
+        WorkflowSettings, QueueSettings, BrokerSettings, EngineSettings, RetentionSettings, CallbackSettings,
+        LogSettings, StorageSettings, UploadSettings,
     ),
-    "worker": (WorkflowSettings, QueueSettings, EngineSettings, WorkerSettings, LogSettings, StorageSettings),
+    "worker": (
+        WorkflowSettings, QueueSettings, BrokerSettings, EngineSettings, WorkerSettings, LogSettings, StorageSettings,
+    ),
     "gateway": GATEWAY_CONCERNS,
     "external": (AccessSettings, ConnectionSettings, LogSettings, StorageSettings),
 }  # fmt: skip

@@ -58,7 +58,9 @@ def orchestrator() -> None:
     )
 
     async def work(url: str, pool: Pool, stop: asyncio.Event) -> None:
-        await Orchestrator(url, pool, workflow_registry, options, storage=context.storage()).run(stop)
+        async with context.bus() as bus:
+            storage = context.storage()
+            await Orchestrator(url, pool, workflow_registry, options, storage=storage, bus=bus).run(stop)
 
     _run("orchestrator", work)
 
@@ -96,6 +98,7 @@ def worker(
         async with (
             open_pool(url, size=HANDLER_POOL_SIZE, name="geomill handlers", idle=True) as handler_pool,
             _external(handler_pool) as external,
+            context.bus() as bus,
         ):
             await _prepare(storage)
             await Worker(
@@ -107,6 +110,7 @@ def worker(
                 storage=storage,
                 external=external,
                 loader_url=context.loader_database_url(),
+                bus=bus,
             ).run(stop)
 
     _run("worker", work, WORKER_POOL_SIZE)

@@ -54,6 +54,8 @@ class Round:
     unknown: set[str] = field(default_factory=set)
     """Jobs that this orchestrator owns by the database, but that are not in its memory."""
 
+    batches: list[RoundBatch] = field(default_factory=list)
+    """What was written. Its tasks need permits where Service Bus delivers them."""
     look_seconds: float = 0.0
     """How long the read of the inbox took."""
     reached: int = 0
@@ -71,6 +73,7 @@ class Round:
         self.ended |= other.ended
         self.assets_ended |= other.assets_ended
         self.unknown |= other.unknown
+        self.batches += other.batches
 
 
 class LockedRoundError(Exception):
@@ -166,6 +169,7 @@ async def advance(
             raise LockedRoundError(affected) from error
         raise
     if decisions:
+        done.batches.append(batch)
         done.delays = _delays(batch, arrivals)
         _count(done, decisions)
     if decisions and not alone:

@@ -60,11 +60,13 @@ class Claimed:
     """Seconds that each submission waited in the queue."""
     dispatched: int = 0
     """Tasks that were sent with the claim."""
+    batches: list[RoundBatch] = field(default_factory=list)
+    """What was written. Its tasks need permits where Service Bus delivers them."""
 
     def and_also(self, other: Claimed) -> Claimed:
         messages, waits = self.messages + other.messages, [*self.waits, *other.waits]
-        dispatched = self.dispatched + other.dispatched
-        return Claimed([*self.jobs, *other.jobs], self.more | other.more, messages, waits, dispatched)
+        dispatched, batches = self.dispatched + other.dispatched, [*self.batches, *other.batches]
+        return Claimed([*self.jobs, *other.jobs], self.more | other.more, messages, waits, dispatched, batches)
 
 
 @dataclass
@@ -154,7 +156,7 @@ class Claimer:
                 return None
         except psycopg.errors.UniqueViolation:
             return None  # the job exists already
-        return _claimed(admitted, {job.job_id for job in new})
+        return _claimed(admitted, {job.job_id for job in new}, batch)
 
     async def _claim_many(self, conn: Connection, limit: int, older_than: float) -> Claimed:
         async with conn.transaction():
@@ -174,7 +176,7 @@ class Claimer:
             await rounds.write_new(conn, self.owner_id, batch)
         self._pinned |= pinned
         self._turns.given([self.queue_name])
-        return _claimed(admitted, created)
+        return _claimed(admitted, created, batch)
 
     async def _admit_all(self, conn: Connection, messages: Sequence[Received]) -> list[_Admitted]:
         """Decide about each submission. Raises `_UnknownWorkflows`, which rolls back, if the workflow of one is
@@ -286,7 +288,7 @@ class _Admitted:
         return None if self.decision.status in JOB_MACHINE.terminal else self.owned
 
 
-def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
+def _claimed(admitted: list[_Admitted], created: set[str], batch: RoundBatch) -> Claimed:
     """Apply the decisions after the commit, and return the unfinished jobs."""
     owned = [admission.apply() for admission in admitted if admission.job and admission.job.job_id in created]
     busy = [admission for admission in admitted if admission.decision and admission.decision.more]
@@ -294,7 +296,8 @@ def _claimed(admitted: list[_Admitted], created: set[str]) -> Claimed:
     waits = [(admission.received.now - admission.received.enqueued_at).total_seconds() for admission in admitted]
     decisions = [admission.decision for admission in admitted if admission.job and admission.job.job_id in created]
     dispatched = sum(len(decision.dispatches) for decision in decisions if decision)
-    return Claimed([job for job in owned if job is not None], more & created, len(admitted), waits, dispatched)
+    jobs = [job for job in owned if job is not None]
+    return Claimed(jobs, more & created, len(admitted), waits, dispatched, [batch])
 
 
 def _owned(run: RunState, message: JobQueueMessage) -> OwnedJob:

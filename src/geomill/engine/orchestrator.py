@@ -26,6 +26,7 @@ from geomill.engine.large import LargeOutputs
 from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
+from geomill.engine.maintenance.entrance import Entrance
 from geomill.engine.maintenance.fetching import FetchOptions, UrlFetcher
 from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -33,10 +34,12 @@ from geomill.engine.maintenance.retention import Retention, RetentionOptions
 from geomill.engine.maintenance.schedules import Scheduler
 from geomill.engine.maintenance.uploads import OldUploadOptions, OldUploads
 from geomill.engine.owned import Graphs, OwnedJob, load
+from geomill.engine.permits import PermitSender
 from geomill.engine.rounds import Rounds
 from geomill.errors import UnavailableError
 from geomill.process import run_duties
 from geomill.queues.floors import Effort
+from geomill.queues.servicebus import Bus
 from geomill.storage import NO_STORAGE, Storage
 from geomill.store import instances, jobs
 from geomill.store.activity import Activity
@@ -84,6 +87,8 @@ class Orchestrator:
     instance_id: str = field(default_factory=lambda: instances.new_instance_id(InstanceRole.ORCHESTRATOR))
     storage: Storage = NO_STORAGE
     """The store of large outputs."""
+    bus: Bus | None = None
+    """Service Bus, if workers learn from it that tasks wait."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -119,6 +124,7 @@ class Orchestrator:
         self._attendance = Attendance(
             self.pool, options.job_queue, self.workflow_registry, self._recalled, options.attendance, self._duties
         )
+        self._permits = PermitSender(self.bus, self.pool, self._duties) if self.bus else None
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)
@@ -136,6 +142,7 @@ class Orchestrator:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set, then release all jobs to other orchestrators."""
         await self._signals.start()
+        duties = [self._signals.run, self._work, self._watch]
         beside = (
             self._callbacks,
             self._follower,
@@ -144,9 +151,17 @@ class Orchestrator:
             self._attendance,
             self._old_uploads,
             self._fetcher,
+            *self._service_bus(),
         )
-        duties = (duty.run for duty in beside)
-        await run_duties(stop, self._signals.run, self._work, self._watch, *duties, leave=self._leave)
+        duties += [duty.run for duty in beside]
+        await run_duties(stop, *duties, leave=self._leave)
+
+    def _service_bus(self) -> tuple[PermitSender | Entrance, ...]:
+        """Return the duties that Service Bus needs, if it is used."""
+        if not self.bus or not self._permits:
+            return ()
+        options = self.options
+        return self._permits, Entrance(self.bus, self.pool, self.workflow_registry, options.job_queue, self._duties)
 
     async def _leave(self) -> None:
         try:
@@ -262,6 +277,8 @@ class Orchestrator:
             self._activity.count("errors")
             await self._reload(conn)
             done = await self._rounds.in_parts(conn)
+        if self._permits:
+            self._permits.owe(done.batches)
         self._tallies.count("transitions", done.transitions)
         self._tallies.count("retries", done.retries)
         self._tallies.count("stale_results", done.stale)
@@ -287,6 +304,8 @@ class Orchestrator:
         claimed = await self._claimer.claim(conn, batch, patience)
         self._owned.update({job.job_id: job for job in claimed.jobs})
         self._kicks.more |= claimed.more
+        if self._permits:
+            self._permits.owe(claimed.batches)
         self._activity.count("claimed", len(claimed.waits))
         self._activity.count("dispatched", claimed.dispatched)
         for waited in claimed.waits:
@@ -349,6 +368,8 @@ class Orchestrator:
         self._activity.count("reclaimed", len(reclaimed.jobs))
         self._taken_over.update(job.job_id for job in reclaimed.jobs)
         self._kicks.overdue.update(reclaimed.overdue)
+        if self._permits:
+            self._permits.owe_again(reclaimed.freed)
         if self._taken_over or self._kicks or reclaimed.reports:
             self._signals.poke(self._inbox_channel)
         if reclaimed.submissions:

@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import args_row
 
 from geomill.domain.ids import canonical_json
+from geomill.domain.jsonvalue import to_json
 from geomill.queues.floors import Floors
 from geomill.queues.turns import HOUSE, TenantLine, TenantTurns
 from geomill.sql import queries
@@ -472,6 +473,21 @@ async def dead_letter(conn: Connection, queue_name: str, message: Received, reas
             "enqueued_at": message.enqueued_at,
         },
     )
+
+
+async def refuse_foreign(
+    conn: Connection, queue_name: str, message_id: str, text: str, reason: str, description: str
+) -> None:
+    """Keep a message from outside that was refused, as text. If it is sent again from there, it is refused again:
+    nobody has checked it."""
+    parameters = {
+        "queue_name": queue_name,
+        "message_id": message_id,
+        "body": to_json({"refused": text}),
+        "reason": reason,
+        "description": description,
+    }
+    await conn.execute(queries("queue").dead_letter_once, parameters)
 
 
 async def release(

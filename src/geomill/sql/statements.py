@@ -434,6 +434,7 @@ class QueueStatements(Statements):
     chosen: LiteralString
     complete: LiteralString
     dead_letter: LiteralString
+    dead_letter_once: LiteralString
     dead_letters: LiteralString
     defer: LiteralString
     discard: LiteralString

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, LiteralString, NamedTuple
 
 from geomill.domain.engine.job import NewJob
+from geomill.domain.engine.permit import Permit
 from geomill.domain.states import JobStatus, NodeStatus
 from geomill.sql import queries
 from geomill.store.events import EventWrite
@@ -152,6 +153,15 @@ class Writes:
             parts[withdrawn] = {"withdrawn_queues": list(queues), "withdrawn_ids": list(ids)}
         return parts
 
+    def permits(self) -> Iterator[Permit]:
+        """Returns a permit for each task that the round sends, for Service Bus."""
+        for message in self.messages:
+            yield _permit(message.queue_name, message.message_id, message.body, message.visible_at)
+        for spread in self.spread:
+            for index in spread.items:
+                task_id = f"{spread.before_index}{index}{spread.after_index}"
+                yield _permit(spread.queue_name, task_id, spread.body)
+
     @property
     def tasks(self) -> Counter[str]:
         """The queues whose workers have something to do at once, with the number of tasks."""
@@ -159,6 +169,11 @@ class Writes:
         for spread in self.spread:
             tasks[spread.queue_name] += len(spread.items)
         return tasks
+
+
+def _permit(queue_name: str, task_id: str, body: Mapping[str, Any], due_at: datetime | None = None) -> Permit:
+    names = {name: str(body.get(name, "")) for name in ("job_id", "node_id", "handler")}
+    return Permit(queue_name=queue_name, task_id=task_id, due_at=due_at, **names)
 
 
 async def commit(

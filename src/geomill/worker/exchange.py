@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -65,6 +65,8 @@ class Exchange:
     floors: Floors = field(default_factory=Floors)
     ended: list[Settlement] = field(default_factory=list)
     malformed: list[tuple[Delivery, str]] = field(default_factory=list)
+    reported: Callable[[Sequence[Settlement]], None] | None = None
+    """Called with the reports that are in the database."""
     _locked: dict[int, float] = field(default_factory=dict)
     """Message → when to try again, for tasks with locked rows. They are reported apart from the others."""
     _announced: dict[checkpoints.Place, float] = field(default_factory=dict)
@@ -160,6 +162,8 @@ class Exchange:
         await notify(conn, map(owner_channel, set(owners.values())))
 
     def _forget(self, reported: Sequence[Settlement]) -> None:
+        if self.reported:
+            self.reported(reported)
         gone = set(map(id, reported))
         self.ended[:] = [settlement for settlement in self.ended if id(settlement) not in gone]
 

@@ -21,6 +21,7 @@ from geomill.domain.engine.instance import InstanceRole
 from geomill.domain.engine.message import HEAVY_QUEUE
 from geomill.process import run_duties
 from geomill.queues import postgres as queue
+from geomill.queues.servicebus import Bus, Offer, Permits
 from geomill.queues.turns import TenantTurns
 from geomill.sdk.code_version import code_versions
 from geomill.sdk.context import ExternalCatalogue
@@ -73,6 +74,8 @@ class Worker:
     """The `ctx.external` of async handlers."""
     loader_url: str | None = None
     """The `ctx.database` of handlers in child processes. If absent, the worker's own."""
+    bus: Bus | None = None
+    """Service Bus, if that says when tasks wait, instead of notifications of the database."""
 
     def __post_init__(self) -> None:
         options = self.options
@@ -81,7 +84,7 @@ class Worker:
         self._stop: asyncio.Event
         self._slots: dict[int, Slot] = {}
         self._trial = Trial(self._poke)
-        channels = (*self._queues, worker_channel(self.instance_id))
+        channels = () if self.bus else (*self._queues, worker_channel(self.instance_id))
         self._signals = Signals(self.url, channels, self._on_connect)
         self._referrals = Referrals(options.queues, self._signals.poke)
         self._unsure = False
@@ -90,6 +93,9 @@ class Worker:
         self._shares = Shares(options.queues, options.weights)
         self._turns = TenantTurns(self._slots_in_use)
         self._exchange = Exchange(self.instance_id, self._notebook, self._shares, options.lease_seconds, self._turns)
+        self._permits = Permits(self.bus, options.queues, self._room, self._permit_arrived) if self.bus else None
+        if self._permits:
+            self._exchange.reported = self._permits.reported
         self._spare = Spare(options)
         self._exchanging = asyncio.Lock()
         self._children = ChildPool.of(
@@ -127,11 +133,15 @@ class Worker:
         await self._signals.start()
         self._children.open()
         never = asyncio.Event()
-        duties = (self._signals.run, self._work, self._keeper.run, self._look_after, self._drain_when_told)
+        duties = [self._signals.run, self._work, self._keeper.run, self._look_after, self._drain_when_told]
+        if self._permits:
+            duties.append(self._permits.run)
         try:
             await run_duties(never, *duties, leave=self._leave)
         finally:
             await self._children.close()
+            if self._permits:
+                await self._permits.close()
 
     async def _on_connect(self, conn: Connection) -> None:
         await self._keeper.register(conn)
@@ -175,13 +185,15 @@ class Worker:
         async with self._exchanging:
             if self._unsure:
                 await self._disown(conn)
-            free = self._free_slots()
+            free, offer = self._free_slots(), self._permits.offer() if self._permits else None
             await self._breakers.tell(conn)
             await self._trial.tell(conn)
             leased = await self._exchange.once(conn, free, self._limits())
             self._activity.looked()
             await self._begin(conn, leased)
             await self._begin(conn, await self._newcomer(conn))
+            if self._permits and offer:
+                self._put_away(self._permits, offer)
         return self._exchange.pressing or 0 < free == len(leased)
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
@@ -199,7 +211,32 @@ class Worker:
 
     def _limits(self) -> dict[str, int]:
         """Return the limits of queues. Heavy tasks run in processes, and more processes than CPUs only need memory."""
-        return {HEAVY_QUEUE: max(self.options.processes, 1) - self._slots_in_use(HEAVY_QUEUE).total()}
+        limits = {HEAVY_QUEUE: self._heavy_room}
+        permitted = self._permits.limits() if self._permits else {}
+        return limits | {name: min(count, limits.get(name, count)) for name, count in permitted.items()}
+
+    @property
+    def _heavy_room(self) -> int:
+        return max(self.options.processes, 1) - self._slots_in_use(HEAVY_QUEUE).total()
+
+    # Permits of Service Bus
+
+    def _room(self, queue_name: str) -> int:
+        """Return how many tasks of a queue could begin now."""
+        if not self._may_begin:
+            return 0
+        free = self.options.concurrency - len(self._slots)
+        return min(free, self._heavy_room) if queue_name == HEAVY_QUEUE else free
+
+    def _permit_arrived(self, queue_name: str) -> None:
+        self._signals.poke(queue_channel(queue_name))
+
+    def _put_away(self, permits: Permits, offer: Offer) -> None:
+        """Settle the permits that the exchange showed to be of no use."""
+        for queue_name in self.options.queues:
+            if not self._shares.may_have(queue_name):
+                permits.emptied(queue_name, offer)
+        permits.fit()
 
     def _slots_in_use(self, queue_name: str) -> Counter[str]:
         """Return how many slots each tenant has with tasks of a queue."""
@@ -216,10 +253,17 @@ class Worker:
         freed = await queue.disown(conn, self.instance_id, leased)
         self._unsure = False
         await notify(conn, map(queue_channel, freed))
+        if self._permits:
+            for queue_name in freed:
+                self._permits.look(queue_name)
+
+    @property
+    def _may_begin(self) -> bool:
+        return not (self._stop.is_set() or self._trial.is_under_way or self._contact.is_lost)
 
     @property
     def _may_lease(self) -> bool:
-        return not (self._stop.is_set() or self._trial.is_under_way or self._contact.is_lost) and self._shares.hopeful
+        return self._may_begin and self._shares.hopeful
 
     def _lose_contact(self) -> None:
         """End all tasks. Their messages are returned to the queue as soon as the database answers."""
@@ -293,6 +337,8 @@ class Worker:
                 return
             forgotten.lose(time.monotonic())
         self._slots[delivery.sequence] = slot
+        if self._permits:
+            self._permits.use(delivery)
         self._tallies.observe("step_wait_seconds", delivery.waited)
         self._activity.count("leased")
         if slot.message.retry_count:
@@ -325,6 +371,8 @@ class Worker:
             self._breakers.note(slot.message, ended)
             if settlement := slot.outcome(ended):
                 self._exchange.ended.append(settlement)
+            elif self._permits:
+                self._permits.lost(slot.delivery.sequence)
             self._poke()
 
     def _free(self, slot: Slot) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import textwrap
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -14,6 +16,8 @@ from geomill.domain.engine.workflow import Workflow
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.orchestrator import Orchestrator, OrchestratorOptions
 from geomill.engine.submit import submit
+from geomill.queues.servicebus import Bus, BusOptions
+from geomill.queues.servicebus.bus import make_bus
 from geomill.sdk.context import ExternalCatalogue
 from geomill.sdk.registry import Registry, load_handlers
 from geomill.storage import NO_STORAGE, Storage
@@ -58,13 +62,18 @@ class EnginePlatform:
     registry: Registry = field(default_factory=handlers_of)
     storage: Storage = NO_STORAGE
     external: ExternalCatalogue | None = None
+    bus_options: BusOptions | None = None
+    buses: AsyncExitStack = field(default_factory=AsyncExitStack)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     crashed: set[str] = field(default_factory=set)
 
     def orchestrator(self, **options: Any) -> Orchestrator:
         chosen = OrchestratorOptions(**options)
-        return self._start(Orchestrator(self.url, self.pool, self.workflow_registry, chosen, storage=self.storage))
+        bus = self._bus()
+        return self._start(
+            Orchestrator(self.url, self.pool, self.workflow_registry, chosen, storage=self.storage, bus=bus)
+        )
 
     def worker(self, **options: Any) -> Worker:
         options = {"queues": TASK_QUEUES, "processes": 0, **options}  # no child before a task wants one
@@ -76,8 +85,17 @@ class EnginePlatform:
                 WorkerOptions(**options),
                 storage=self.storage,
                 external=self.external,
+                bus=self._bus(),
             )
         )
+
+    def _bus(self) -> Bus | None:
+        """A client of Service Bus for one role, if the platform uses it."""
+        if self.bus_options is None:
+            return None
+        bus = make_bus(self.bus_options)
+        self.buses.push_async_callback(bus.close)
+        return bus
 
     def _start(self, role: Any) -> Any:
         leave = role._leave
@@ -155,6 +173,6 @@ class EnginePlatform:
     async def shutdown(self) -> None:
         self.stop.set()
         await asyncio.gather(*self.running.values())
-
-
-"""The former name, until the catalogue's tests use the new one."""
+        await self.buses.aclose()
+        if self.bus_options:
+            gc.collect()  # in this test, which knows the warnings of the library

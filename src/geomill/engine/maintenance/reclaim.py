@@ -41,6 +41,8 @@ class Reclaimed:
     catalogue: bool = False
     reports: bool = False
     submissions: bool = False
+    freed: list[str] = field(default_factory=list)
+    """The queue of each task that waits again, because its worker is dead."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Reclaimer:
         )
         dead = await self._dead(conn) if settled and outlook.absent else []
         if dead or outlook.orphans or outlook.lapsed:
-            reclaimed.jobs = await self._take_over(conn, dead, lapsed=settled)
+            reclaimed.jobs, reclaimed.freed = await self._take_over(conn, dead, lapsed=settled)
         if outlook.strays:
             await inbox.readdress_strays(conn, self.owner_id)
             await notify(conn, [owner_channel(self.owner_id)])
@@ -80,9 +82,11 @@ class Reclaimer:
         dead = self.absences.dead(await instances.absent(conn, self.silent_seconds))
         return [process for process in dead if process.instance_id != self.owner_id]
 
-    async def _take_over(self, conn: Connection, dead: Sequence[Absent], *, lapsed: bool) -> list[Job]:
+    async def _take_over(
+        self, conn: Connection, dead: Sequence[Absent], *, lapsed: bool
+    ) -> tuple[list[Job], list[str]]:
         """Take over the work of dead processes. With `lapsed`, leases that were not renewed in time count as lost,
-        too."""
+        too. Returns the jobs, and the queue of each task that waits again."""
         names = [instance.instance_id for instance in dead]
         async with conn.transaction():
             taken_over = await jobs.reclaim(conn, self.owner_id, names, self.batch)
@@ -96,7 +100,7 @@ class Reclaimer:
             workers = [instance.instance_id for instance in dead if instance.role is InstanceRole.WORKER]
             await instances.forget(conn, workers if len(taken_over) == self.batch else names)
         await notify(conn, [*map(queue_channel, freed), *map(owner_channel, failed)])
-        return taken_over
+        return taken_over, freed
 
     def _event(self, job: Job) -> EventWrite:
         return EventWrite(job.job_id, EventType.JOB_RECLAIMED, EventStatus.WARNING, data={"owner": self.owner_id})

@@ -359,6 +359,14 @@ FROM expired;
 INSERT INTO dagapp.dag_dead_letters ({columns of letter}, reason, description)
 VALUES ({values of letter}, %(reason)s, %(description)s);
 
+-- name: dead_letter_once
+-- Keeps a message from outside that was refused. It may be delivered and refused again, and is kept once.
+INSERT INTO dagapp.dag_dead_letters (queue_name, message_id, body, reason, description)
+SELECT %(queue_name)s::text, %(message_id)s::text, %(body)s::jsonb, %(reason)s::text, %(description)s::text
+WHERE NOT EXISTS (
+    SELECT FROM dagapp.dag_dead_letters WHERE queue_name = %(queue_name)s AND message_id = %(message_id)s
+);
+
 -- name: running
 -- The leased tasks of a job, with their progress.
 SELECT message_id AS task_id, leased_by, started_at, progress, progress_message
