@@ -10,8 +10,8 @@ from benchmarks.figures import Figure, as_json
 from benchmarks.server import server
 
 ALL = (
-    "evaluator", "templates", "schema", "engine", "scaling", "horizon", "fairness", "stages", "platform", "lists",
-    "raster", "vector", "catalogue", "verdicts", "serving",
+    "evaluator", "templates", "schema", "engine", "scaling", "broker", "horizon", "fairness", "stages", "platform",
+    "lists", "raster", "vector", "catalogue", "verdicts", "serving",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +64,7 @@ class Roles:
     url: str
     folder: Path
     modules: tuple[str, ...] = (HANDLERS,)
+    settings: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, list[subprocess.Popen[bytes]]] = field(default_factory=dict)
 
     def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
@@ -80,6 +81,7 @@ class Roles:
             "GEOMILL_HANDLERS": ",".join(self.modules),
             "GEOMILL_WORKFLOWS": str(self.folder),
             "PYTHONPATH": str(ROOT),
+            **self.settings,
         }
 
     @property
@@ -113,12 +115,13 @@ def roles(
     concurrency: int = 100,
     workflows: tuple[dict[str, Any], ...] = WORKFLOWS,
     modules: tuple[str, ...] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Roles]:
-    """`modules` are those beside the usual handlers."""
+    """`modules` are those beside the usual handlers, `settings` further variables of the environment."""
     with tempfile.TemporaryDirectory() as folder:
         for workflow in workflows:
             (Path(folder) / f"{workflow['workflow_id']}.yaml").write_text(yaml.safe_dump(workflow, sort_keys=False))
-        started = Roles(url, Path(folder), (HANDLERS, *modules))
+        started = Roles(url, Path(folder), (HANDLERS, *modules), settings or {})
         try:
             for _ in range(orchestrators):
                 started.start("orchestrator")

@@ -15,10 +15,12 @@ from typing import Any
 
 import psycopg
 
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.errors import EmbeddedError
 from tests.chaos.platform import ChaosPlatform, Process, StopMode
 from tests.chaos.publishers import Life, Publisher
 from tests.chaos.users import Users, deadly
+from tests.servicebus.running import RunningPeer
 
 MOST_CONNECTIONS = 400
 VICTIM_SECONDS = 5.0
@@ -345,6 +347,51 @@ def _use_up_the_log(scene: FaultScene) -> None:
             scene.platform.execute("SELECT pg_switch_wal()")
 
 
+# Service Bus
+
+
+def _peer(scene: FaultScene) -> RunningPeer:
+    assert scene.platform.bus
+    return scene.platform.bus
+
+
+@contextmanager
+def _cut_bus(scene: FaultScene) -> Iterator[None]:
+    """Cut the connections now, and those that came back at the end."""
+    _peer(scene).tell("cut")
+    yield
+    _peer(scene).tell("cut")
+
+
+@contextmanager
+def _away(scene: FaultScene, seconds: float) -> Iterator[None]:
+    """Accept no connection until the fault is over, or for so long at most."""
+    _peer(scene).tell("refuse", seconds)
+    yield
+    _peer(scene).tell("refuse", 0)
+
+
+@contextmanager
+def _busy_bus(scene: FaultScene) -> Iterator[None]:
+    _peer(scene).tell("throttle", 60)
+    yield
+    _peer(scene).tell("throttle", 0)
+
+
+@contextmanager
+def _lose_locks(scene: FaultScene) -> Iterator[None]:
+    for queue_name in TASK_QUEUES:
+        _peer(scene).tell("expire", queue_name)
+    yield
+
+
+@contextmanager
+def _forget(scene: FaultScene) -> Iterator[None]:
+    _peer(scene).tell("drop", 1_000_000)
+    yield
+    _peer(scene).tell("drop", 0)
+
+
 FAULTS = {
     fault.name: fault
     for fault in (
@@ -410,5 +457,10 @@ FAULTS = {
         Fault("tables-full", "the tables' disk full", lambda s: _fill(s, "tables"), 15, (2, 15), 1, "disk"),
         Fault("wal-full", "the log's disk full", lambda s: _fill(s, "wal"), 15, (2, 15), 1, "disk"),
         Fault("zone-full", "a zone's disk full", lambda s: _fill(s, "silver"), 10, (2, 10), 1, "disk", lasting=True),
+        Fault("bus-cut", "every connection to Service Bus cut", _cut_bus, 3, (1, 10), 2, "bus", lasting=True),
+        Fault("bus-away", "Service Bus away for 20 s", lambda s: _away(s, 20), 20, (2, 20), 2, "bus", lasting=True),
+        Fault("bus-busy", "Service Bus refuses what is sent", _busy_bus, 10, (2, 10), 2, "bus", lasting=True),
+        Fault("bus-locks-lost", "the locks of all permits lost", _lose_locks, 0, (0, 0), 2, "bus", lasting=True),
+        Fault("bus-forgets", "Service Bus forgets what it confirmed", _forget, 5, (1, 5), 2, "bus", lasting=True),
     )
 }

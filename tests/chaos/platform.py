@@ -34,6 +34,7 @@ from tests.chaos.disks import Disk
 from tests.chaos.ledger import VARIABLE, Ledger
 from tests.chaos.network import NETWORKS, Network
 from tests.prepared import copy_prepared
+from tests.servicebus.running import RunningPeer, running_peer
 
 ROOT = Path(__file__).parents[2]
 SKEWED = ROOT / "tests/chaos/skewed"
@@ -57,6 +58,9 @@ class ChaosPlatform:
     gateways: int = 2
     settings: dict[str, str] = field(default_factory=dict)
     """Settings of the roles. There are none by default, as users have it."""
+    broker: str = "postgres"
+    """`servicebus` brings the peer of the tests, and the faults of Service Bus."""
+    bus: RunningPeer | None = None
     processes: dict[str, list[Process]] = field(default_factory=dict)
     leaving: list[Process] = field(default_factory=list)
     ended: int = 0
@@ -76,6 +80,7 @@ class ChaosPlatform:
             self._open_disks(stack)
             self._open_network(stack)
             self._start_server(stack)
+            self._start_bus(stack)
             asyncio.run(self._prepare())
             self.log = stack.enter_context((self.folder / "roles.log").open("ab"))
             stack.callback(self._kill_everybody)
@@ -117,6 +122,15 @@ class ChaosPlatform:
         if self.network:
             self.roles_url = self.roles_url.replace("127.0.0.1", self.network.server)
         self.port = urlsplit(self.roles_url).port or 5432
+
+    def _start_bus(self, stack: ExitStack) -> None:
+        if self.broker == "postgres":
+            self.missing["bus"] = "the database alone is the broker; --broker servicebus brings the other"
+            return
+        host = self.network.server if self.network else "127.0.0.1"
+        self.bus = stack.enter_context(running_peer("--lock-seconds", "20", host=host))
+        connection_string = self.bus.options.connection_string or ""
+        self.settings |= {"GEOMILL_BROKER": "servicebus", "SERVICE_BUS_CONNECTION_STRING": connection_string}
 
     def _move_log(self, pgdata: Path, target: Path) -> None:
         owner = Account.of(pgdata).uid

@@ -4,6 +4,7 @@ what users ordered and what handlers wrote down.
     script/chaos --jobs 2000 --seed 1              a storm of all faults
     script/chaos --fault read-only --fault crash-2 each fault alone, on a platform of its own with a quiet load
     script/chaos --fault all --json after.json     every fault alone: the recovery table
+    script/chaos --broker servicebus --jobs 1000   with the peer of Azure Service Bus, and its faults
     script/chaos --compare before.json after.json  two such tables side by side
 """
 
@@ -33,11 +34,13 @@ ENOUGH = 0.9
 """The storm ends when this share of the jobs has ended, so that the rest ends in peace."""
 
 
-def run(jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0, faults: int = 0) -> Report:
+def run(
+    jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0, faults: int = 0, broker: str = "postgres"
+) -> Report:
     """A storm until that many jobs, nearly, and faults are done, and then peace until everything has ended. No fault
     lasts longer than `longest`."""
     begun = time.monotonic()
-    with ChaosPlatform() as platform, supervised(platform):
+    with ChaosPlatform(broker=broker) as platform, supervised(platform):
         users, publisher = Users(platform, seed), Publisher(platform)
         storm = Storm(FaultScene(platform, users, publisher, random.Random(seed)), longest=longest)
         publisher.start()
@@ -87,7 +90,7 @@ def _report(platform: ChaosPlatform, users: Users, publisher: Publisher, storm: 
 
 
 def _storm(arguments: argparse.Namespace) -> bool:
-    report = run(arguments.jobs, arguments.seed)
+    report = run(arguments.jobs, arguments.seed, broker=arguments.broker)
     _say(str(report))
     _keep(arguments.json, report.record())
     if report.violations:
@@ -98,7 +101,7 @@ def _storm(arguments: argparse.Namespace) -> bool:
 def _one_by_one(arguments: argparse.Namespace) -> bool:
     names = list(FAULTS) if "all" in arguments.fault else arguments.fault
     outcomes: list[FaultOutcome] = []
-    for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience):
+    for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience, broker=arguments.broker):
         outcomes.append(outcome)
         for violation in outcome.violations:
             _say(f"{outcome.fault}: VIOLATED: {violation}")
@@ -125,6 +128,7 @@ def main() -> None:
     parser.add_argument("--fault", action="append", choices=["all", *FAULTS], metavar="NAME", help="May be repeated.")
     parser.add_argument("--patience", type=float, default=60.0, help="Seconds to wait for a recovery.")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"), help="Two files of figures.")
+    parser.add_argument("--broker", choices=["postgres", "servicebus"], default="postgres")
     parser.add_argument("--list", action="store_true", help="The names of the faults.")
     arguments = parser.parse_args()
     if arguments.list:

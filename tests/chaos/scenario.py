@@ -68,11 +68,13 @@ class FaultOutcome:
         return {name: value for name, value in asdict(self).items() if name != "log"}
 
 
-def run_scenarios(names: Sequence[str], *, seed: int = 1, patience: float = 60.0) -> Iterator[FaultOutcome]:
+def run_scenarios(
+    names: Sequence[str], *, seed: int = 1, patience: float = 60.0, broker: str = "postgres"
+) -> Iterator[FaultOutcome]:
     """Each fault alone. One that left no trace leaves its platform to the next, which saves the time of a start."""
     remaining = deque(names)
     while remaining:
-        with ChaosPlatform() as platform, supervised(platform):
+        with ChaosPlatform(broker=broker) as platform, supervised(platform):
             earlier: list[Order] = []
             clean = True
             while remaining and clean:

@@ -14,7 +14,9 @@ LONGEST_SECONDS = 3.0
 """The longest time of one fault. Longer ones belong to `script/chaos`."""
 
 
-def test_nothing_is_lost_and_nothing_happens_twice() -> None:
-    report = run(jobs=100, seed=int(os.environ.get("CHAOS_SEED", "1")), longest=LONGEST_SECONDS, faults=FAULTS)
+@pytest.mark.parametrize("broker", ["postgres", "servicebus"])
+def test_nothing_is_lost_and_nothing_happens_twice(broker: str) -> None:
+    seed = int(os.environ.get("CHAOS_SEED", "1"))
+    report = run(jobs=100, seed=seed, longest=LONGEST_SECONDS, faults=FAULTS, broker=broker)
     assert not report.violations, f"{report}\n{report.log}"
     assert report.count >= FAULTS, str(report)

@@ -138,28 +138,25 @@ class Peer(MessagingHandler):
         self.container.schedule(TICK_SECONDS, self)
 
     def obey(self, command: str, *words: str) -> dict[str, object]:
-        if command == "depth":
-            return self.depth(self.queue(words[0]))
-        if command == "throttle":
-            self.busy_until = time.time() + float(words[0])
-        elif command == "lock":
-            self.lock_seconds = float(words[0])
-        elif command == "drop":
-            self.drops = int(words[0])
-        elif command == "expire":
-            self.expire_locks(self.queue(words[0]))
-        elif command == "refuse":
-            self.closed_until = time.time() + float(words[0])
+        commands = {
+            "depth": lambda: self.depth(self.queue(words[0])),
+            "throttle": lambda: setattr(self, "busy_until", time.time() + float(words[0])),
+            "lock": lambda: setattr(self, "lock_seconds", float(words[0])),
+            "drop": lambda: setattr(self, "drops", int(words[0])),
+            "expire": lambda: self.expire_locks(self.queue(words[0])),
+            "refuse": lambda: self.refuse(float(words[0])),
+            "cut": self.cut,
+            "clear": self.clear,
+            "end": lambda: os._exit(0),
+        }
+        return commands[command]() or {"done": command}
+
+    def refuse(self, seconds: float) -> None:
+        self.closed_until = time.time() + seconds
+        if self.acceptor:
             self.acceptor.close()
-            self.acceptor = None
-            self.cut()
-        elif command == "cut":
-            self.cut()
-        elif command == "clear":
-            self.clear()
-        elif command == "end":
-            os._exit(0)
-        return {"done": command}
+        self.acceptor = None
+        self.cut()
 
     def depth(self, each: Queue) -> dict[str, object]:
         dead = self.queues.get(f"{each.name.lower()}/$deadletterqueue")

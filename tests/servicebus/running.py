@@ -33,10 +33,11 @@ NO_PROTON = "the peer needs python3-qpid-proton, which script/setup --tests inst
 class RunningPeer:
     process: subprocess.Popen[str]
     port: int
+    host: str = "127.0.0.1"
 
     @property
     def options(self) -> BusOptions:
-        endpoint = f"Endpoint=sb://127.0.0.1:{self.port};SharedAccessKeyName=tests;SharedAccessKey=c2VjcmV0"
+        endpoint = f"Endpoint=sb://{self.host}:{self.port};SharedAccessKeyName=tests;SharedAccessKey=c2VjcmV0"
         return BusOptions(connection_string=f"{endpoint};UseDevelopmentEmulator=true;")
 
     def tell(self, *words: object) -> dict[str, Any]:
@@ -57,17 +58,17 @@ def has_proton() -> bool:
 
 
 @contextmanager
-def running_peer(*arguments: str, port: int | None = None) -> Iterator[RunningPeer]:
+def running_peer(*arguments: str, port: int | None = None, host: str = "127.0.0.1") -> Iterator[RunningPeer]:
     if not has_proton():
         pytest.skip(NO_PROTON)
     port = port or free_port()
-    command = [PYTHON, str(PEER), "--listen", f"127.0.0.1:{port}", *arguments]
+    command = [PYTHON, str(PEER), "--listen", f"{host}:{port}", *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout
         assert "listening" in process.stdout.readline()
         try:
-            yield RunningPeer(process, port)
+            yield RunningPeer(process, port, host)
         finally:
             process.kill()
 

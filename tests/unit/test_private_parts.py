@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,6 +141,18 @@ REPLACED = ("ids_query", "datetime_query", "properties_query", "sortby_query", "
 
 PARTS: dict[str, tuple[Part, ...]] = {
     "asyncpg": (Part("asyncpg.Connection._transport", "sets timeouts on the socket of a session", set_on_instance),),
+    "azure-servicebus": (
+        Part(
+            "azure.servicebus.aio.ServiceBusReceiver._further_pull_receive_timeout",
+            "hands over the first messages at once",
+            set_on_instance,
+        ),
+        Part(
+            "azure.servicebus.aio.ServiceBusReceiver._await_settlement_outcome",
+            "settles without waiting for the answer",
+            set_on_instance,
+        ),
+    ),
     "fastapi": (
         Part("fastapi.routing.APIRoute.dependant", "names the fields that a route knows", set_on_route),
         Part("fastapi.dependencies.models.Dependant.body_params", "names the fields of a body", set_on_instance),
@@ -333,7 +346,7 @@ def requirements() -> Mapping[str, str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     matches = (
         re.match(r"([\w.-]+)(?:\[.*?\])?(.*)", text)
-        for text in [*project["dependencies"], *project["optional-dependencies"]["server"]]
+        for text in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     )
     return {match[1]: match[2] for match in matches if match}
 

@@ -1,4 +1,4 @@
-"""The message broker that geomill needs: a protocol that both PostgreSQL and a network service can implement.
+"""The message broker that geomill needs, as a protocol.
 
     send ─► waiting ─► receive ─► leased ─► complete                     gone
                ▲                    ├─────► abandon, or the lease ends    waiting again, maybe later
@@ -10,8 +10,8 @@ cannot settle the message that another consumer has by now. Each settling call r
 valid.
 
 A send is part of the sender's transaction, and `Transaction` is the type that the broker needs for that. On PostgreSQL
-it is the connection whose transaction is open. A broker on the network writes to an outbox through it, and a relay
-sends after the commit; receiving and settling never need the sender's database, so they take none.
+it is the connection whose transaction is open. Receiving and settling never need the sender's database, so they take
+none. Azure Service Bus is no broker in this sense: it only says when to receive (queues/servicebus).
 
 Messages are Pydantic models, sent as JSON. A message that is not valid for the receiver's model is dead-lettered with
 the reason `MalformedMessage` and not delivered. A second message with the id of one that still waits is not stored.

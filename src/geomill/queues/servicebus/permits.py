@@ -11,8 +11,7 @@ database decides, the task goes on, and whoever gets the permit next finds no ta
 Permits can be lost, and Service Bus can be away. So a worker that got no permit for some seconds looks into the
 database without one.
 
-The library's clients must not be used by two tasks for requests at the same time. So each receiver is renewed by one
-loop, and what is settled at the same time are outcomes, which are no requests.
+Two tasks must not make requests with one receiver at the same time, which the library mixes up. So one loop renews.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 5.0
 """How long to wait for a permit before looking into the database without one."""
-BURST_SECONDS = 0.02
-"""How long to collect more permits after the first."""
 AWAY_SECONDS = 1.0
 """The time between two looks, and two attempts to connect, while Service Bus is away."""
 RENEWAL_SECONDS = 1.0
@@ -187,7 +184,7 @@ class Permits:
         trouble = ""
         while True:
             try:
-                receiver = self._receivers[name] = await self._bus.open_receiver(name)
+                receiver = self._receivers[name] = await self._bus.open_receiver(name, swift=True)
                 if trouble:
                     log.info("the queue '%s' of Service Bus can be used again", name)
                     trouble = ""
@@ -204,9 +201,7 @@ class Permits:
     async def _receive_from(self, name: str, receiver: ServiceBusReceiver) -> None:
         async for room in self._rooms(name):
             try:
-                messages = await receiver.receive_messages(1, max_wait_time=WAIT_SECONDS)
-                if messages and room > 1:
-                    messages += await receiver.receive_messages(room - 1, max_wait_time=BURST_SECONDS)
+                messages = await receiver.receive_messages(room, max_wait_time=WAIT_SECONDS)
             except Exception as error:
                 raise bus_error(name, error) from error
             if not messages:
