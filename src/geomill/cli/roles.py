@@ -45,6 +45,7 @@ def orchestrator() -> None:
     workflow_registry = context.workflow_registry(context.handlers())
     options = OrchestratorOptions(
         job_queue=settings.queue.job_queue_name,
+        task_queues=settings.queue.task_queues,
         scan_seconds=settings.engine.orphan_scan_interval_sec,
         beat_seconds=settings.engine.beat_seconds,
         silent_seconds=settings.engine.orphan_threshold_sec,

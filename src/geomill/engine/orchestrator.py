@@ -18,6 +18,7 @@ from geomill.catalogue.following import CatalogueFollower
 from geomill.domain.access.confidential import new_reference
 from geomill.domain.engine.instance import InstanceRole
 from geomill.domain.engine.job import Job
+from geomill.domain.engine.message import TASK_QUEUES
 from geomill.domain.states import JOB_MACHINE
 from geomill.engine.advance import Kicks
 from geomill.engine.claim import Claimer
@@ -64,6 +65,7 @@ AFTER_SECONDS = 0.005
 @dataclass(frozen=True)
 class OrchestratorOptions:
     job_queue: str = "dag-jobs"
+    task_queues: tuple[str, ...] = TASK_QUEUES
     claim_batch: int = 25
     scan_seconds: float = 1.0
     reclaim_batch: int = 50
@@ -124,7 +126,9 @@ class Orchestrator:
         self._attendance = Attendance(
             self.pool, options.job_queue, self.workflow_registry, self._recalled, options.attendance, self._duties
         )
-        self._permits = PermitSender(self.bus, self.pool, self._duties) if self.bus else None
+        self._permits: PermitSender | None = None
+        if self.bus:
+            self._permits = PermitSender(self.bus, self.pool, self._duties, options.task_queues)
         self._jobs_channel = queue_channel(options.job_queue)
         self._inbox_channel = owner_channel(self.instance_id)
         channels = (self._jobs_channel, self._inbox_channel, ORPHANS_CHANNEL)

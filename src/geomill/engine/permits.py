@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -49,6 +49,8 @@ class PermitSender:
     bus: Bus
     pool: Pool
     duties: Duties
+    queue_names: Collection[str] = ()
+    """The queues whose senders are opened at the start: the first message would wait a second or two for its link."""
     remind_seconds: float = 30.0
     _owed: defaultdict[str, deque[Permit]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=MOST_OWED)))
     _called: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,9 +74,17 @@ class PermitSender:
 
     async def run(self) -> None:
         """Run as a duty of the orchestrator, beside its main loop."""
+        await self._warm_up()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._send_for_ever())
             group.create_task(self._remind_for_ever())
+
+    async def _warm_up(self) -> None:
+        try:
+            await self.bus.warm_up(self.queue_names)
+        except BusUnavailable as error:
+            log.warning("%s", error)
+            self.duties.failed(DUTY, error)
 
     async def _send_for_ever(self) -> None:
         failures = 0

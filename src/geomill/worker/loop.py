@@ -168,6 +168,8 @@ class Worker:
 
     async def _exchange_when_called(self, conn: Connection) -> None:
         channels = await self._signals.wait(self.options.poll_seconds)
+        if self._permits and not channels:
+            self._permits.look(*self.options.queues)
         if SCHEMA_CHANNEL in channels:
             await drop_plans(conn)
         direct = self._referrals.heard(channels)
@@ -254,8 +256,7 @@ class Worker:
         self._unsure = False
         await notify(conn, map(queue_channel, freed))
         if self._permits:
-            for queue_name in freed:
-                self._permits.look(queue_name)
+            self._permits.look(*freed)
 
     @property
     def _may_begin(self) -> bool:

@@ -79,9 +79,8 @@ class Bus:
         self._sending: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def warm_up(self, queue_names: Iterable[str]) -> None:
-        """Open the senders of these queues. Raises `BusUnavailable` for the first that cannot be opened."""
-        for queue_name in queue_names:
-            await self.send(queue_name, [])
+        """Open the senders of these queues. Raises `BusUnavailable` if one cannot be opened."""
+        await asyncio.gather(*(self.send(queue_name, []) for queue_name in queue_names))
 
     async def send(self, queue_name: str, postings: Sequence[Posting]) -> list[Unsent]:
         """Send messages, in as few batches as their size allows. Returns those that are too large for the queue.

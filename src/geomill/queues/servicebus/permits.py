@@ -8,8 +8,8 @@ A worker asks for as many permits as it has free slots. The lock of a permit is 
 scaling by the length of the queue counts running tasks. Nothing depends on the lock: if it is lost, the lease in the
 database decides, the task goes on, and whoever gets the permit next finds no task for it.
 
-Permits can be lost, and Service Bus can be away. So a worker that got no permit for some seconds looks into the
-database without one.
+Permits can be lost, and Service Bus can be away. So a worker that is idle for a second, or that got no permit of a
+queue for five, looks into the database without one.
 
 Two tasks must not make requests with one receiver at the same time, which the library mixes up. So one loop renews.
 """
@@ -145,9 +145,9 @@ class Permits:
         if permit := self._in_use.pop(sequence, None):
             self._spend(permit, Disposition.GIVE_BACK)
 
-    def look(self, queue_name: str) -> None:
-        """Have the worker look into the database once, without a permit."""
-        if queue_name in self._unused:
+    def look(self, *queue_names: str) -> None:
+        """Have the worker look into the database once, without permits."""
+        for queue_name in self._unused.keys() & set(queue_names):
             self._looks.add(queue_name)
             self._arrived(queue_name)
 

@@ -57,9 +57,15 @@ async def settled(peer: RunningPeer) -> None:
     await until(lambda: depth(peer) == NOTHING_LEFT)
 
 
+async def warm(platform: EnginePlatform, peer: RunningPeer) -> None:
+    """Wait until permits come at once: the first one waits for the orchestrator's link to its queue."""
+    await platform.run("fan", {"items": [1]})
+    await settled(peer)
+
+
 async def gated_platform(make_platform: MakePlatform) -> EnginePlatform:
     gated_handlers.new_gate()
-    platform = make_platform(GATED, handlers=("tests.integration.engine.gated_handlers",))
+    platform = make_platform(GATED, FAN, handlers=("tests.integration.engine.gated_handlers",))
     platform.orchestrator()
     return platform
 
@@ -70,6 +76,7 @@ async def test_each_task_has_a_permit_which_goes_with_its_report(
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=2)
     await receiving(peer)
+    await warm(platform, peer)
     job_id = await platform.submit("gated", {"items": list(range(5))})
     await until(lambda: len(gated_handlers.gate.running) == 2)
     await until(lambda: depth(peer) == {**NOTHING_LEFT, "waiting": 3, "locked": 2})
@@ -125,6 +132,7 @@ async def test_the_lock_of_a_long_task_is_renewed(make_platform: MakePlatform, p
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=4)
     await receiving(peer)
+    await warm(platform, peer)
     job_id = await platform.submit("gated", {"items": [1]})
     await until(lambda: gated_handlers.gate.running)
     for _ in range(14):
@@ -142,6 +150,7 @@ async def test_a_task_goes_on_when_its_lock_is_lost_and_nobody_else_begins_it(
     for _ in range(2):
         platform.worker(queues=(LIGHT_QUEUE,), concurrency=4)
     await receiving(peer, 2)
+    await warm(platform, peer)
     job_id = await platform.submit("gated", {"items": [1]})
     await until(lambda: gated_handlers.gate.running)
     await until(lambda: depth(peer)["locked"] == 1)
@@ -180,6 +189,7 @@ async def test_a_worker_that_ends_gives_its_permits_back(
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=2, drain_seconds=0.1)
     await receiving(peer)
+    await warm(platform, peer)
     await platform.submit("gated", {"items": [1, 2]})
     await until(lambda: len(gated_handlers.gate.running) == 2)
     await until(lambda: depth(peer)["locked"] == 2)
