@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from tests.acceptance.conftest import Geomill
+from tests.servicebus.running import running_peer
 
 
 def levels(findings: list[dict[str, str]]) -> dict[str, str]:
@@ -110,6 +111,21 @@ def test_no_schema_no_server_bad_settings(geomill: Geomill, empty_database: str,
     (tmp_path / "bad.yaml").write_text("workflow_id: [broken")
     ended = geomill("--workflows", str(tmp_path), "doctor", "--json", GEOMILL_DATABASE_URL=empty_database)
     assert levels(ended.json)["workflows"] == "fail"
+
+
+def test_service_bus(geomill: Geomill, database: str) -> None:
+    with running_peer() as peer:
+        variables = {
+            "GEOMILL_DATABASE_URL": database,
+            "GEOMILL_BROKER": "servicebus",
+            "SERVICE_BUS_CONNECTION_STRING": str(peer.options.connection_string),
+        }
+        assert levels(geomill("doctor", "--json", **variables).json)["service bus"] == "ok"
+    ended = geomill("doctor", **variables)
+    assert ended.code == 1
+    assert "fail service bus: the queue 'dag-jobs' of Service Bus cannot be used: " in ended.out
+    assert "c2VjcmV0" not in ended.out
+    assert geomill("doctor", **{**variables, "GEOMILL_BROKER": "postgres"}).code == 0
 
 
 def test_it_makes_no_database_of_its_own(geomill: Geomill, data: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from geomill.cli.context import bus_options
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.errors import SettingsError
 from geomill.settings import Settings, variables
@@ -129,6 +130,23 @@ def test_who_may_call_is_not_opened_by_a_slip(read, environ: dict[str, str], wor
     with pytest.raises(SettingsError) as caught:
         read(environ)
     assert words in str(caught.value)
+
+
+def test_service_bus_needs_a_namespace_or_a_connection_string(read) -> None:
+    with pytest.raises(SettingsError, match="no namespace is named"):
+        read({"GEOMILL_BROKER": "servicebus"})
+    settings = read({"GEOMILL_BROKER": "servicebus", "SERVICE_BUS_NAMESPACE": "maps"})
+    assert bus_options(settings.broker).host == "maps.servicebus.windows.net"
+    assert settings.broker.service_bus_connection_string is None
+    with pytest.raises(SettingsError, match="GEOMILL_BROKER"):
+        read({"GEOMILL_BROKER": "rabbitmq"})
+
+
+def test_the_connection_string_of_service_bus_is_shown_nowhere(read) -> None:
+    text = "Endpoint=sb://maps;SharedAccessKeyName=k;SharedAccessKey=s3cret"
+    settings = read({"GEOMILL_BROKER": "servicebus", "SERVICE_BUS_CONNECTION_STRING": text})
+    assert "s3cret" not in repr(settings.broker)
+    assert bus_options(settings.broker).connection_string == text
 
 
 def test_an_issuer_and_a_gateway(read) -> None:
