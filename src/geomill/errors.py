@@ -30,6 +30,7 @@
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
+    │   ├── IdentityUnavailable        a managed identity of Azure gives no token
     │   └── StorageUnavailable         a store is unreachable, too busy or full
     │       ├── StorageDenied          a store refuses geomill's credentials
     │       └── StorageFull            a disk has no room
@@ -212,6 +213,10 @@ class DatabaseUnfit(UnavailableError):  # noqa: N818
 
 class EmbeddedError(UnavailableError):
     code = "embedded_database"
+
+
+class IdentityUnavailable(UnavailableError):  # noqa: N818
+    code = "identity_unavailable"
 
 
 class StorageUnavailable(UnavailableError):  # noqa: N818

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -22,6 +22,7 @@ from geomill.domain.access.confidential import masked_url
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
 from geomill.domain.assets.source_url import check_prefix
+from geomill.domain.database_identity import may_carry_token, with_identity
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.engine.callback import Allowance
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
@@ -39,6 +40,8 @@ SECRET = (
 
 MASK = "…"
 
+DATABASE_URLS = ("database_url", "external_database_url", "loader_database_url", "reader_database_url")
+
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
@@ -55,6 +58,10 @@ def _split(value: object) -> object:
 class DatabaseSettings(_Settings):
     """The databases. Without `database_url`, geomill runs a private cluster in the folder `data`."""
 
+    database_auth: Annotated[
+        Literal["password", "azure"],
+        Field(description="password: as in the URLs; azure: URLs without a password use a token of a managed identity"),
+    ] = "password"
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
     external_database_url: Annotated[
         str | None,
@@ -72,12 +79,26 @@ class DatabaseSettings(_Settings):
         default_factory=lambda: user_data_path("geomill", appauthor=False)
     )
 
-    @field_validator("database_url", "external_database_url", "loader_database_url", "reader_database_url")
+    @field_validator(*DATABASE_URLS)
     @classmethod
     def _scheme(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("postgresql://", "postgres://")):
             raise ValueError("must start with postgresql://")
         return value
+
+    def with_tokens(self, client_id: str) -> Self:
+        """Return the same settings, in which the URLs without a password use a token."""
+        if self.database_auth == "password":
+            return self
+        urls = {name: url for name in DATABASE_URLS if (url := getattr(self, name))}
+        marked = {name: with_identity(url, client_id) for name, url in urls.items()}
+        for name, url in marked.items():
+            if url != urls[name] and not may_carry_token(url):
+                raise SettingsError(
+                    f"{PREFIX}{name.upper()} may send a token without encryption",
+                    remedy="add sslmode=verify-full or sslmode=require to it, or set a password",
+                )
+        return self.model_copy(update=marked)
 
 
 class WorkflowSettings(_Settings):
@@ -646,6 +667,7 @@ class Settings:
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
         self.storage = _read(StorageSettings)
+        self.database = self.database.with_tokens(self.storage.azure_client_id or "")
 
 
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (

@@ -156,3 +156,21 @@ def test_every_variable_has_a_description() -> None:
     descriptions = variables()
     assert {"GEOMILL_DATABASE_URL", "GEOMILL_DATA", "JOB_QUEUE_NAME", "GEOMILL_QUEUES"} <= set(descriptions)
     assert [name for name, description in descriptions.items() if not description] == []
+
+
+def test_urls_without_a_password_use_tokens_and_others_keep_theirs(read) -> None:
+    environ = {
+        "GEOMILL_DATABASE_AUTH": "azure",
+        "GEOMILL_DATABASE_URL": "postgresql://worker@db/geo?sslmode=verify-full",
+        "GEOMILL_LOADER_DATABASE_URL": "postgresql://loader:secret@db/geo",
+        "MANAGED_IDENTITY_CLIENT_ID": "an-identity",
+    }
+    database = read(environ).database
+    assert database.database_url == environ["GEOMILL_DATABASE_URL"] + "&passfile=azure-identity%3Aan-identity"
+    assert database.loader_database_url == environ["GEOMILL_LOADER_DATABASE_URL"]
+    assert database.external_database_url is None
+
+
+def test_a_token_is_not_sent_without_encryption(read) -> None:
+    with pytest.raises(SettingsError, match=r"GEOMILL_EXTERNAL_DATABASE_URL .* add sslmode=verify-full"):
+        read({"GEOMILL_DATABASE_AUTH": "azure", "GEOMILL_EXTERNAL_DATABASE_URL": "postgresql://worker@db/geo"})
