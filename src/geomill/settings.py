@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from geomill.domain.access.confidential import masked_url
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
+from geomill.domain.assets.factory import PIPELINE, PUBLIC_CLOUD, FactoryPlace, check_cloud, check_factory
 from geomill.domain.assets.source_url import check_prefix
 from geomill.domain.database_identity import may_carry_token, with_identity
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
@@ -288,7 +289,7 @@ class WorkerSettings(_Settings):
 
 
 class PlatformSettings(_Settings):
-    """The workflows for data that is submitted without naming one."""
+    """The workflows for data that is submitted without naming one, and who copies public files."""
 
     raster_workflow: Annotated[str, Field(description="Workflow for rasters if the submission names none")] = (
         "raster_processing"
@@ -303,6 +304,33 @@ class PlatformSettings(_Settings):
         int,
         Field(ge=0, description="Megabytes from which a raster file is large; 0: all go to the workflow for rasters"),
     ] = 1024
+    exporter: Annotated[
+        Literal["geomill", "data_factory"],
+        Field(description="Who copies public files to the external zone: workers, or a pipeline of Azure Data Factory"),
+    ] = "geomill"
+    data_factory: Annotated[
+        str | None, Field(description="Resource id of the factory: /subscriptions/…/factories/NAME; default: none")
+    ] = None
+    data_factory_pipeline: Annotated[
+        str, Field(pattern=PIPELINE, description="Pipeline of the factory that copies the files")
+    ] = "geomill-export"
+    data_factory_url: Annotated[str, Field(description="URL of Azure's resource manager")] = PUBLIC_CLOUD
+
+    @field_validator("data_factory")
+    @classmethod
+    def _resource(cls, value: str | None) -> str | None:
+        return check_factory(value) if value else None
+
+    @field_validator("data_factory_url")
+    @classmethod
+    def _cloud(cls, value: str) -> str:
+        return check_cloud(value)
+
+    @property
+    def factory(self) -> FactoryPlace | None:
+        if not self.data_factory:
+            return None
+        return FactoryPlace(factory=self.data_factory, pipeline=self.data_factory_pipeline, url=self.data_factory_url)
 
 
 class InspectionSettings(_Settings):
@@ -657,7 +685,7 @@ class Settings:
         self.upload = _read(UploadSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
-        self.platform = _read(PlatformSettings)
+        self.platform = _platform()
         self.inspection = _read(InspectionSettings)
         self.gateway = _read(GatewaySettings)
         self.connection = _read(ConnectionSettings)
@@ -764,6 +792,16 @@ def _access() -> AccessSettings:
             remedy="set GEOMILL_OIDC_AUDIENCE to the `aud` that the issuer writes for this gateway",
         )
     return access
+
+
+def _platform() -> PlatformSettings:
+    platform = _read(PlatformSettings)
+    if platform.exporter == "data_factory" and not platform.factory:
+        raise SettingsError(
+            "GEOMILL_EXPORTER is data_factory, and GEOMILL_DATA_FACTORY is not set",
+            remedy="set GEOMILL_DATA_FACTORY to the resource id of the factory",
+        )
+    return platform
 
 
 def _variable(error: Any) -> str:

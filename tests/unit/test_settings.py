@@ -174,3 +174,39 @@ def test_urls_without_a_password_use_tokens_and_others_keep_theirs(read) -> None
 def test_a_token_is_not_sent_without_encryption(read) -> None:
     with pytest.raises(SettingsError, match=r"GEOMILL_EXTERNAL_DATABASE_URL .* add sslmode=verify-full"):
         read({"GEOMILL_DATABASE_AUTH": "azure", "GEOMILL_EXTERNAL_DATABASE_URL": "postgresql://worker@db/geo"})
+
+
+FACTORY = (
+    "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-geo"
+    "/providers/Microsoft.DataFactory/factories/adf-geo"
+)
+
+
+def test_data_factory_is_named_by_its_resource_id(read) -> None:
+    platform = read({"GEOMILL_EXPORTER": "data_factory", "GEOMILL_DATA_FACTORY": FACTORY}).platform
+    assert platform.factory is not None
+    assert (platform.factory.factory, platform.factory.pipeline) == (FACTORY, "geomill-export")
+    assert platform.factory.url == "https://management.azure.com"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GEOMILL_DATA_FACTORY", "adf-geo"),
+        ("GEOMILL_DATA_FACTORY", FACTORY + "/../../x"),
+        ("GEOMILL_DATA_FACTORY", FACTORY + "?x=1"),
+        ("GEOMILL_DATA_FACTORY_PIPELINE", "a/../b"),
+        ("GEOMILL_DATA_FACTORY_URL", "https://management.azure.com.example.org"),
+        ("GEOMILL_DATA_FACTORY_URL", "https://example.org"),
+        ("GEOMILL_DATA_FACTORY_URL", "http://management.azure.com"),
+        ("GEOMILL_EXPORTER", "azure"),
+    ],
+)
+def test_a_token_of_the_management_goes_to_azure_only(read, name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        read({"GEOMILL_DATA_FACTORY": FACTORY, name: value})
+
+
+def test_an_exporter_without_its_factory_is_refused(read) -> None:
+    with pytest.raises(SettingsError, match="GEOMILL_DATA_FACTORY to the resource id"):
+        read({"GEOMILL_EXPORTER": "data_factory"})
