@@ -137,13 +137,13 @@ class FactoryServer:
                 return 200, {"runId": run.run_id}
             case "POST", ["queryPipelineRuns"]:
                 return 200, self._listed(body)
-            case "GET", ["pipelineruns", run_id] if run := self._found(run_id):
+            case "GET", ["pipelineruns", run_id] if run := self._run_of(run_id):
                 return 200, run.described()
-            case "POST", ["pipelineruns", run_id, "cancel"] if run := self._found(run_id):
+            case "POST", ["pipelineruns", run_id, "cancel"] if run := self._run_of(run_id):
                 return self._cancel(run, query)
         return 404, {"error": {"code": "PipelineNotFound", "message": "no such thing"}}
 
-    def _found(self, run_id: str) -> FactoryRun | None:
+    def _run_of(self, run_id: str) -> FactoryRun | None:
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def _cancel(self, run: FactoryRun, query: dict[str, str]) -> tuple[int, Any]:

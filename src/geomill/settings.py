@@ -23,7 +23,7 @@ from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
 from geomill.domain.assets.factory import PIPELINE, PUBLIC_CLOUD, FactoryPlace, check_cloud, check_factory
 from geomill.domain.assets.source_url import check_prefix
-from geomill.domain.database_identity import may_carry_token, with_identity
+from geomill.domain.database_identity import client_of, may_carry_token, with_identity
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.engine.callback import Allowance
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
@@ -89,17 +89,16 @@ class DatabaseSettings(_Settings):
 
     def with_tokens(self, client_id: str) -> Self:
         """Return the same settings, in which the URLs without a password use a token."""
-        if self.database_auth == "password":
-            return self
         urls = {name: url for name in DATABASE_URLS if (url := getattr(self, name))}
-        marked = {name: with_identity(url, client_id) for name, url in urls.items()}
-        for name, url in marked.items():
-            if url != urls[name] and not may_carry_token(url):
+        if self.database_auth == "azure":
+            urls = {name: with_identity(url, client_id) for name, url in urls.items()}
+        for name, url in urls.items():
+            if client_of(url) is not None and not may_carry_token(url):
                 raise SettingsError(
                     f"{PREFIX}{name.upper()} may send a token without encryption",
                     remedy="add sslmode=verify-full or sslmode=require to it, or set a password",
                 )
-        return self.model_copy(update=marked)
+        return self.model_copy(update=urls)
 
 
 class WorkflowSettings(_Settings):

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from geomill.api.app import _desk
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.errors import SettingsError
+from geomill.platform.export import WorkflowExporter
 from geomill.settings import Settings, variables
+from geomill.storage import NO_STORAGE
+from geomill.workflows.registry import WorkflowRegistry
 
 
 @pytest.fixture(autouse=True)
@@ -176,6 +180,12 @@ def test_a_token_is_not_sent_without_encryption(read) -> None:
         read({"GEOMILL_DATABASE_AUTH": "azure", "GEOMILL_EXTERNAL_DATABASE_URL": "postgresql://worker@db/geo"})
 
 
+def test_a_url_that_asks_for_a_token_by_itself_needs_encryption_too(read) -> None:
+    url = "postgresql://loader@db/geo?passfile=azure-identity%3Aan-identity"
+    with pytest.raises(SettingsError, match="GEOMILL_LOADER_DATABASE_URL may send a token without encryption"):
+        read({"GEOMILL_LOADER_DATABASE_URL": url})
+
+
 FACTORY = (
     "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-geo"
     "/providers/Microsoft.DataFactory/factories/adf-geo"
@@ -210,3 +220,11 @@ def test_a_token_of_the_management_goes_to_azure_only(read, name: str, value: st
 def test_an_exporter_without_its_factory_is_refused(read) -> None:
     with pytest.raises(SettingsError, match="GEOMILL_DATA_FACTORY to the resource id"):
         read({"GEOMILL_EXPORTER": "data_factory"})
+
+
+@pytest.mark.parametrize(("exporter", "copies"), [("geomill", False), ("data_factory", True)])
+def test_the_gateway_exports_as_it_is_set(read, exporter: str, copies: bool) -> None:
+    platform = read({"GEOMILL_EXPORTER": exporter, "GEOMILL_DATA_FACTORY": FACTORY}).platform
+    desk = _desk(WorkflowRegistry([]), "dag-jobs", NO_STORAGE, platform, None)
+    assert isinstance(desk.exporter, WorkflowExporter)
+    assert (desk.exporter.copies_by_factory, desk.exporter.factory) == (copies, platform.factory)
