@@ -71,7 +71,7 @@ class FactoryClient:
             body = {**body, "continuationToken": token}
         raise DataFactoryRefused(
             f"the pipeline '{self._place.pipeline}' has too many runs to look through",
-            remedy="let only geomill run this pipeline",
+            remedy="start this pipeline for nothing but exports",
         )
 
     async def _call(self, method: str, path: str, *, body: dict[str, Any] | None = None, **query: str) -> Any:

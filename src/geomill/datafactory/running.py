@@ -76,12 +76,23 @@ async def ended(
         pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
-async def stop(factory: FactoryClient, runs: list[PipelineRun]) -> int:
-    """Cancel these runs. Returns how many have not ended yet."""
-    live = [run for run in runs if not run.ended]
-    for run in live:
-        await _cancel(factory, run)
-    return len(live)
+async def stop(
+    factory: FactoryClient, job_ids: list[str], *, thoroughly: bool, check: Callable[[], None]
+) -> tuple[int, int]:
+    """Cancel the runs of these jobs. Returns how many there are, and how many of them have not ended yet.
+
+    A run that was started a moment ago may be missing from the list. `thoroughly` looks again until it would be
+    there. `check` is called before each look, and what it raises ends the wait."""
+    deadline = time.monotonic() + (LAG_SECONDS if thoroughly else 0.0)
+    while True:
+        check()
+        runs = await factory.runs_of_jobs(job_ids)
+        live = [run for run in runs if not run.ended]
+        for run in live:
+            await _cancel(factory, run)
+        if live or time.monotonic() >= deadline:
+            return len(runs), len(live)
+        await asyncio.sleep(FIRST_PAUSE)
 
 
 async def _cancel(factory: FactoryClient, run: PipelineRun) -> None:

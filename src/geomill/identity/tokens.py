@@ -58,7 +58,7 @@ def _credential(client_id: str | None) -> tuple[ManagedIdentityCredential, threa
     except ImportError:
         raise SettingsError(
             "a managed identity is needed, and azure-identity is not installed",
-            remedy="install geomill with the extra `azure`, or set a password or a key",
+            remedy="install the extra `azure`, or set a password or a key",
         ) from None
     logging.getLogger("azure").setLevel(logging.WARNING)  # otherwise each token is a line
     return ManagedIdentityCredential(client_id=client_id, **PATIENCE), threading.Lock()

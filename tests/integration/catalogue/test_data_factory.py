@@ -47,7 +47,7 @@ def factory(
     office: Office, tmp_path: Path, identity: IdentityEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[FactoryServer]:
     """Data Factory, which the office exports with."""
-    monkeypatch.setattr(running, "LAG_SECONDS", 4.0)
+    monkeypatch.setattr(running, "LAG_SECONDS", 1.5)
     monkeypatch.setattr(running, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(running, "CHECK_SECONDS", 0.05)
     monkeypatch.setattr("geomill.store.jobs.QUIET_SECONDS", 1.0)
@@ -137,6 +137,27 @@ async def test_a_revoke_after_the_export_withdraws_the_copies(
     assert factory.statuses() == ["Succeeded"]
 
 
+@pytest.mark.slow
+async def test_a_run_that_the_list_shows_late_is_cancelled_too(
+    running_office: Office, factory: FactoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer to its start was lost, and the withdrawal looks before the list shows it."""
+    monkeypatch.setattr(running, "LAG_SECONDS", 17.0)
+    monkeypatch.setattr("tests.integration.engine.platform.PATIENCE", 60.0)
+    office = running_office
+    asset = await publish(office)
+    factory.lose_answers, factory.lag = 1, 16.0
+    factory.gate.clear()
+    await approved(office, asset.asset_id)
+    await until(lambda: len(factory.runs) == 1, "the run")
+    outcome = await office.decide(review.revoke, asset.asset_id, "wrong", BOB, None)
+    assert (await office.ended(outcome.export_job_id or "")).status is JobStatus.COMPLETED
+    assert factory.statuses() == ["Cancelled"]
+    factory.gate.set()
+    await asyncio.sleep(0.2)
+    assert await files_outside(office) == []
+
+
 async def test_what_is_public_goes_even_if_data_factory_is_away(
     running_office: Office, factory: FactoryServer, external_database: str
 ) -> None:
@@ -154,7 +175,7 @@ async def test_what_is_public_goes_even_if_data_factory_is_away(
 
 async def test_a_lost_answer_starts_no_second_run(running_office: Office, factory: FactoryServer) -> None:
     office = running_office
-    factory.lose_answers, factory.lag = 1, 1.5
+    factory.lose_answers, factory.lag = 1, 0.5
     asset = await publish(office)
     job = await office.ended(await approved(office, asset.asset_id))
     assert job.status is JobStatus.COMPLETED, job.error_message
@@ -168,7 +189,7 @@ async def test_of_two_runs_of_an_export_one_counts_and_the_other_is_cancelled(
     """The second worker looked before the list showed the first run, and did not know of the note."""
     office = running_office
     asset = await publish(office)
-    factory.lose_answers, factory.lag = 1, 1.0
+    factory.lose_answers, factory.lag = 1, 0.5
     factory.gate.clear()
     job_id = await approved(office, asset.asset_id)
     await until(lambda: len(factory.runs) == 1, "the run")

@@ -30,7 +30,12 @@ async def stop_pipelines(ctx: HandlerContext[StopPipelinesParams]) -> StopPipeli
     if not params.previous_job_ids:
         return StopPipelinesOutput(runs=0)
     async with factory_client(params.factory, ctx.storage.recipe.azure.client_id) as factory:
-        runs = await factory.runs_of_jobs(params.previous_job_ids)
-        if live := await stop(factory, runs):
-            raise HandlerError(f"{live} runs of Data Factory have not ended yet", code="not_yet")
-    return StopPipelinesOutput(runs=len(runs))
+        runs, live = await stop(
+            factory,
+            params.previous_job_ids,
+            thoroughly=params.purpose is JobPurpose.WITHDRAW,  # an export writes to a folder of its own
+            check=ctx.raise_if_cancelled,
+        )
+    if live:
+        raise HandlerError(f"{live} runs of Data Factory have not ended yet", code="not_yet")
+    return StopPipelinesOutput(runs=runs)
