@@ -109,7 +109,6 @@ module bus 'modules/bus.bicep' = if (broker == 'servicebus') {
   params: {
     name: name
     location: location
-    gatewayId: identities.outputs.principals[0]
     engineId: identities.outputs.principals[1]
     scalerId: identities.outputs.principals[5]
   }

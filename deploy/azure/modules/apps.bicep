@@ -125,7 +125,7 @@ var servers = [
         identity: identityIds.gateway
       }
     ]
-    env: concat(shared, zones, delivery, exports, [
+    env: concat(shared, zones, exports, [
       {
         name: 'MANAGED_IDENTITY_CLIENT_ID'
         value: clientIds.gateway

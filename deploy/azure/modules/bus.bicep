@@ -1,7 +1,6 @@
-// Deliveries over Service Bus. The truth stays in PostgreSQL.
+// Deliveries over Service Bus. The truth stays in PostgreSQL. Gateways and servers never call it.
 param name string
 param location string
-param gatewayId string
 param engineId string
 param scalerId string
 
@@ -17,10 +16,6 @@ var queues = [
   'dag-worker-tasks'
 ]
 var grants = [
-  {
-    principal: gatewayId
-    role: sendRole
-  }
   {
     principal: engineId
     role: sendRole
