@@ -20,6 +20,7 @@
     │   ├── AssetState                 the asset's state forbids the request
     │   ├── RevisionChanged            the revision is not the one the caller expected
     │   ├── PlatformInactive           the platform accepts no submissions
+    │   ├── DataFactoryRefused         Azure Data Factory refuses a request
     │   ├── UploadOffset               the bytes do not continue where the upload stands
     │   ├── UploadLocked               another request is sending bytes of the upload
     │   └── DestructiveMigration       carries the SQL that was refused
@@ -30,6 +31,8 @@
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
+    │   ├── IdentityUnavailable        a managed identity of Azure gives no token
+    │   ├── DataFactoryUnavailable     Azure Data Factory does not answer
     │   └── StorageUnavailable         a store is unreachable, too busy or full
     │       ├── StorageDenied          a store refuses geomill's credentials
     │       └── StorageFull            a disk has no room
@@ -166,6 +169,10 @@ class PlatformInactive(ConflictError):  # noqa: N818
     code = "platform_inactive"
 
 
+class DataFactoryRefused(ConflictError):  # noqa: N818
+    code = "data_factory_refused"
+
+
 class UploadOffset(ConflictError):  # noqa: N818
     code = "upload_offset"
 
@@ -221,6 +228,14 @@ class BusUnavailable(UnavailableError):  # noqa: N818
         super().__init__(message, remedy=remedy)
         self.lasting = lasting
         """Whether it lasts until somebody acts."""
+
+
+class IdentityUnavailable(UnavailableError):  # noqa: N818
+    code = "identity_unavailable"
+
+
+class DataFactoryUnavailable(UnavailableError):  # noqa: N818
+    code = "data_factory_unavailable"
 
 
 class StorageUnavailable(UnavailableError):  # noqa: N818

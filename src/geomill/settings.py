@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -21,7 +21,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from geomill.domain.access.confidential import masked_url
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.addresses import is_loopback
+from geomill.domain.assets.factory import PIPELINE, PUBLIC_CLOUD, FactoryPlace, check_cloud, check_factory
 from geomill.domain.assets.source_url import check_prefix
+from geomill.domain.database_identity import client_of, may_carry_token, with_identity
 from geomill.domain.engine.attendance import LONGEST_JOB_QUEUE
 from geomill.domain.engine.callback import Allowance
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
@@ -39,6 +41,8 @@ SECRET = (
 
 MASK = "…"
 
+DATABASE_URLS = ("database_url", "external_database_url", "loader_database_url", "reader_database_url")
+
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
 
@@ -55,6 +59,10 @@ def _split(value: object) -> object:
 class DatabaseSettings(_Settings):
     """The databases. Without `database_url`, geomill runs a private cluster in the folder `data`."""
 
+    database_auth: Annotated[
+        Literal["password", "azure"],
+        Field(description="password: as in the URLs; azure: URLs without a password use a token of a managed identity"),
+    ] = "password"
     database_url: Annotated[str | None, Field(description="postgresql://… of an existing server")] = None
     external_database_url: Annotated[
         str | None,
@@ -72,12 +80,25 @@ class DatabaseSettings(_Settings):
         default_factory=lambda: user_data_path("geomill", appauthor=False)
     )
 
-    @field_validator("database_url", "external_database_url", "loader_database_url", "reader_database_url")
+    @field_validator(*DATABASE_URLS)
     @classmethod
     def _scheme(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("postgresql://", "postgres://")):
             raise ValueError("must start with postgresql://")
         return value
+
+    def with_tokens(self, client_id: str) -> Self:
+        """Return the same settings, in which the URLs without a password use a token."""
+        urls = {name: url for name in DATABASE_URLS if (url := getattr(self, name))}
+        if self.database_auth == "azure":
+            urls = {name: with_identity(url, client_id) for name, url in urls.items()}
+        for name, url in urls.items():
+            if client_of(url) is not None and not may_carry_token(url):
+                raise SettingsError(
+                    f"{PREFIX}{name.upper()} may send a token without encryption",
+                    remedy="add sslmode=verify-full or sslmode=require to it, or set a password",
+                )
+        return self.model_copy(update=urls)
 
 
 class WorkflowSettings(_Settings):
@@ -295,7 +316,7 @@ class WorkerSettings(_Settings):
 
 
 class PlatformSettings(_Settings):
-    """The workflows for data that is submitted without naming one."""
+    """The workflows for data that is submitted without naming one, and who copies public files."""
 
     raster_workflow: Annotated[str, Field(description="Workflow for rasters if the submission names none")] = (
         "raster_processing"
@@ -310,6 +331,33 @@ class PlatformSettings(_Settings):
         int,
         Field(ge=0, description="Megabytes from which a raster file is large; 0: all go to the workflow for rasters"),
     ] = 1024
+    exporter: Annotated[
+        Literal["geomill", "data_factory"],
+        Field(description="Who copies public files to the external zone: workers, or a pipeline of Azure Data Factory"),
+    ] = "geomill"
+    data_factory: Annotated[
+        str | None, Field(description="Resource id of the factory: /subscriptions/…/factories/NAME; default: none")
+    ] = None
+    data_factory_pipeline: Annotated[
+        str, Field(pattern=PIPELINE, description="Pipeline of the factory that copies the files")
+    ] = "geomill-export"
+    data_factory_url: Annotated[str, Field(description="URL of Azure's resource manager")] = PUBLIC_CLOUD
+
+    @field_validator("data_factory")
+    @classmethod
+    def _resource(cls, value: str | None) -> str | None:
+        return check_factory(value) if value else None
+
+    @field_validator("data_factory_url")
+    @classmethod
+    def _cloud(cls, value: str) -> str:
+        return check_cloud(value)
+
+    @property
+    def factory(self) -> FactoryPlace | None:
+        if not self.data_factory:
+            return None
+        return FactoryPlace(factory=self.data_factory, pipeline=self.data_factory_pipeline, url=self.data_factory_url)
 
 
 class InspectionSettings(_Settings):
@@ -666,7 +714,7 @@ class Settings:
         self.upload = _read(UploadSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
-        self.platform = _read(PlatformSettings)
+        self.platform = _platform()
         self.inspection = _read(InspectionSettings)
         self.gateway = _read(GatewaySettings)
         self.connection = _read(ConnectionSettings)
@@ -676,6 +724,7 @@ class Settings:
         self.client = _read(ClientSettings, **({"url": url} if url else {}))
         self.log = _read(LogSettings)
         self.storage = _read(StorageSettings)
+        self.database = self.database.with_tokens(self.storage.azure_client_id or "")
 
 
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
@@ -782,6 +831,16 @@ def _access() -> AccessSettings:
             remedy="set GEOMILL_OIDC_AUDIENCE to the `aud` that the issuer writes for this gateway",
         )
     return access
+
+
+def _platform() -> PlatformSettings:
+    platform = _read(PlatformSettings)
+    if platform.exporter == "data_factory" and not platform.factory:
+        raise SettingsError(
+            "GEOMILL_EXPORTER is data_factory, and GEOMILL_DATA_FACTORY is not set",
+            remedy="set GEOMILL_DATA_FACTORY to the resource id of the factory",
+        )
+    return platform
 
 
 def _variable(error: Any) -> str:

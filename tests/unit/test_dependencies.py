@@ -24,9 +24,10 @@ def project() -> dict[str, Any]:
 
 
 def run_time() -> list[str]:
-    """Returns the distributions that the client or the server needs."""
+    """Returns the distributions that the client, the server or one of its extras needs."""
     declared = project()["project"]
-    return names([*declared["dependencies"], *declared["optional-dependencies"]["server"]])
+    extras = declared["optional-dependencies"].values()
+    return names([*declared["dependencies"], *(name for extra in extras for name in extra)])
 
 
 def names(requirements: Iterable[str]) -> list[str]:

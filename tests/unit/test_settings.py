@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from geomill.api.app import _desk
 from geomill.cli.context import bus_options
 from geomill.domain.engine.message import JOBS_QUEUE, TASK_QUEUES
 from geomill.errors import SettingsError
+from geomill.platform.export import WorkflowExporter
 from geomill.settings import Settings, variables
+from geomill.storage import NO_STORAGE
+from geomill.workflows.registry import WorkflowRegistry
 
 
 @pytest.fixture(autouse=True)
@@ -174,3 +178,71 @@ def test_every_variable_has_a_description() -> None:
     descriptions = variables()
     assert {"GEOMILL_DATABASE_URL", "GEOMILL_DATA", "JOB_QUEUE_NAME", "GEOMILL_QUEUES"} <= set(descriptions)
     assert [name for name, description in descriptions.items() if not description] == []
+
+
+def test_urls_without_a_password_use_tokens_and_others_keep_theirs(read) -> None:
+    environ = {
+        "GEOMILL_DATABASE_AUTH": "azure",
+        "GEOMILL_DATABASE_URL": "postgresql://worker@db/geo?sslmode=verify-full",
+        "GEOMILL_LOADER_DATABASE_URL": "postgresql://loader:secret@db/geo",
+        "MANAGED_IDENTITY_CLIENT_ID": "an-identity",
+    }
+    database = read(environ).database
+    assert database.database_url == environ["GEOMILL_DATABASE_URL"] + "&passfile=azure-identity%3Aan-identity"
+    assert database.loader_database_url == environ["GEOMILL_LOADER_DATABASE_URL"]
+    assert database.external_database_url is None
+
+
+def test_a_token_is_not_sent_without_encryption(read) -> None:
+    with pytest.raises(SettingsError, match=r"GEOMILL_EXTERNAL_DATABASE_URL .* add sslmode=verify-full"):
+        read({"GEOMILL_DATABASE_AUTH": "azure", "GEOMILL_EXTERNAL_DATABASE_URL": "postgresql://worker@db/geo"})
+
+
+def test_a_url_that_asks_for_a_token_by_itself_needs_encryption_too(read) -> None:
+    url = "postgresql://loader@db/geo?passfile=azure-identity%3Aan-identity"
+    with pytest.raises(SettingsError, match="GEOMILL_LOADER_DATABASE_URL may send a token without encryption"):
+        read({"GEOMILL_LOADER_DATABASE_URL": url})
+
+
+FACTORY = (
+    "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-geo"
+    "/providers/Microsoft.DataFactory/factories/adf-geo"
+)
+
+
+def test_data_factory_is_named_by_its_resource_id(read) -> None:
+    platform = read({"GEOMILL_EXPORTER": "data_factory", "GEOMILL_DATA_FACTORY": FACTORY}).platform
+    assert platform.factory is not None
+    assert (platform.factory.factory, platform.factory.pipeline) == (FACTORY, "geomill-export")
+    assert platform.factory.url == "https://management.azure.com"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GEOMILL_DATA_FACTORY", "adf-geo"),
+        ("GEOMILL_DATA_FACTORY", FACTORY + "/../../x"),
+        ("GEOMILL_DATA_FACTORY", FACTORY + "?x=1"),
+        ("GEOMILL_DATA_FACTORY_PIPELINE", "a/../b"),
+        ("GEOMILL_DATA_FACTORY_URL", "https://management.azure.com.example.org"),
+        ("GEOMILL_DATA_FACTORY_URL", "https://example.org"),
+        ("GEOMILL_DATA_FACTORY_URL", "http://management.azure.com"),
+        ("GEOMILL_EXPORTER", "azure"),
+    ],
+)
+def test_a_token_of_the_management_goes_to_azure_only(read, name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        read({"GEOMILL_DATA_FACTORY": FACTORY, name: value})
+
+
+def test_an_exporter_without_its_factory_is_refused(read) -> None:
+    with pytest.raises(SettingsError, match="GEOMILL_DATA_FACTORY to the resource id"):
+        read({"GEOMILL_EXPORTER": "data_factory"})
+
+
+@pytest.mark.parametrize(("exporter", "copies"), [("geomill", False), ("data_factory", True)])
+def test_the_gateway_exports_as_it_is_set(read, exporter: str, copies: bool) -> None:
+    platform = read({"GEOMILL_EXPORTER": exporter, "GEOMILL_DATA_FACTORY": FACTORY}).platform
+    desk = _desk(WorkflowRegistry([]), "dag-jobs", NO_STORAGE, platform, None)
+    assert isinstance(desk.exporter, WorkflowExporter)
+    assert (desk.exporter.copies_by_factory, desk.exporter.factory) == (copies, platform.factory)

@@ -284,7 +284,7 @@ def _desk(
     return Desk(
         workflow_registry,
         job_queue,
-        WorkflowExporter(workflow_registry, job_queue),
+        WorkflowExporter(workflow_registry, job_queue, defaults.factory, defaults.exporter == "data_factory"),
         workflows,
         storage,
         outside,

@@ -77,9 +77,9 @@ class StoreSession(Session):  # type: ignore[misc]  # rasterio has no types
 
 
 @contextmanager
-def environment(storage: Storage, zone: Zone) -> Iterator[None]:
+def environment(storage: Storage, zone: Zone, container: str) -> Iterator[None]:
     """Configure GDAL for one task: a bounded cache, no threads of its own, no files beside the named one."""
-    options = storage.gdal_options(zone)
+    options = storage.gdal_options(zone, container)
     session = StoreSession(options)
     settings: dict[str, Any] = {
         **({} if options else OFFLINE),
@@ -154,7 +154,7 @@ def _checked(
 @contextmanager
 def _errors(storage: Storage, name: ObjectName, path: str) -> Iterator[None]:
     """Configure GDAL, and turn its errors into errors with a remedy."""
-    with environment(storage, name.zone), warnings.catch_warnings():
+    with environment(storage, name.zone, name.container), warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)  # reported as a refusal instead
         try:
             yield

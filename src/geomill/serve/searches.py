@@ -73,7 +73,7 @@ def router(directory: Directory, stac_app: FastAPI) -> APIRouter:
         place = Tile(x, y, z)
         sources = [source async for source in _found(request, directory, stac_app, search, place, sight)]
         shelf: RasterShelf = request.app.state.shelf
-        picture = await asyncio.to_thread(_picture, sources, place, shelf.environment)
+        picture = await asyncio.to_thread(_picture, sources, place, await shelf.environment())
         return Response(picture, media_type="image/png")
 
     @routes.get("/{search_id}/WebMercatorQuad/tilejson.json", name="search_tilejson")

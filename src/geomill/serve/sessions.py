@@ -1,13 +1,17 @@
-"""TCP settings of asyncpg sessions. asyncpg has no options to detect a network that silently drops packets."""
+"""TCP settings and passwords of asyncpg sessions. asyncpg has no options to detect a network that silently drops
+packets."""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
 
+from geomill.errors import IdentityUnavailable
+from geomill.identity.passwords import password_source
 from geomill.store.connection import PROBES, SERVER_NETWORK, SILENCE_SECONDS
 from geomill.store.pool import IDLE_IN_TRANSACTION
 
@@ -20,6 +24,21 @@ _OPTIONS = {
     "TCP_KEEPINTVL": PROBES["interval"],
     "TCP_KEEPCNT": PROBES["count"],
 }
+
+
+def token_password(url: str) -> Callable[[], Awaitable[str | None]] | None:
+    """Return the `password` of a pool: a function that returns a token, or None if the URL says everything."""
+    source = password_source(url)
+    if source is None:
+        return None
+
+    async def password() -> str | None:
+        try:
+            return await source()
+        except IdentityUnavailable as error:  # served as a database that is away
+            raise asyncpg.PostgresConnectionError(str(error)) from None
+
+    return password
 
 
 def watch_network(conn: asyncpg.Connection[Any]) -> None:

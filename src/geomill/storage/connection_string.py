@@ -23,6 +23,22 @@ class Connection:
     key: str | None = field(default=None, repr=False)
     sas_token: str | None = field(default=None, repr=False)
 
+    @property
+    def uses_identity(self) -> bool:
+        return not (self.key or self.sas_token)
+
+    def require_encryption(self) -> None:
+        """Raise `SettingsError` if a token would travel in plain text."""
+        if self.uses_identity and self.endpoint and not self.endpoint.startswith("https://"):
+            raise SettingsError(
+                f"the endpoint of the account '{self.account}' would get a token without encryption",
+                remedy="use https, or give the account's key",
+            )
+
+    @property
+    def blob_endpoint(self) -> str:
+        return self.endpoint or f"https://{self.account}.blob.core.windows.net"
+
 
 def read_connection(text: str) -> Connection:
     values = _values(text)
@@ -31,7 +47,7 @@ def read_connection(text: str) -> Connection:
     endpoint = values.get("blobendpoint", "").rstrip("/") or _endpoint(values)
     account = values.get("accountname") or (urlsplit(endpoint or "").hostname or "").partition(".")[0]
     key, sas_token = values.get("accountkey"), values.get("sharedaccesssignature")
-    if not account or not (key or sas_token):
+    if not account or not (key or sas_token or values.get("blobendpoint")):  # without a key: a managed identity
         raise SettingsError(
             "AZURE_STORAGE_CONNECTION_STRING cannot be read",
             remedy="copy it from the storage account: AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net",

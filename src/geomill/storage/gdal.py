@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import urlsplit
 
 from geomill.domain.location import AzureAccount, Folder, S3Bucket
 from geomill.domain.objectname import ObjectName, Zone
+from geomill.storage.connection_string import Connection
+from geomill.storage.delegation import storage_token
 from geomill.storage.recipe import StorageRecipe
 from geomill.storage.stores import Stores
 
@@ -47,28 +50,49 @@ def gdal_path(stores: Stores, name: ObjectName) -> str:
             return "/".join(filter(None, ("/vsis3", bucket, prefix, key)))
 
 
-def gdal_options(stores: Stores, recipe: StorageRecipe, zone: Zone) -> GdalOptions:
+def gdal_options(stores: Stores, recipe: StorageRecipe, zone: Zone, container: str | None = None) -> GdalOptions:
+    """With a managed identity, the options are good for half a day for one container, and only to read. Without a
+    container they are good for the whole account, for some minutes at least."""
     match stores.location(zone):
         case Folder():
             return GdalOptions()
         case AzureAccount(account, _):
-            options = _azure(stores, recipe, account)
+            options = _azure(stores, recipe, account, container)
         case S3Bucket():
             options = _s3(recipe)
     limits = {"GDAL_HTTP_TIMEOUT": f"{recipe.timeout_seconds:g}", "GDAL_HTTP_CONNECTTIMEOUT": "5"}
-    return GdalOptions({**REMOTE, **limits, **{name: value for name, value in options.items() if value is not None}})
+    # rasterio names an authority of its own otherwise
+    trust = {"GDAL_CURL_CA_BUNDLE": os.environ.get("CURL_CA_BUNDLE")}
+    chosen = {**options, **trust}
+    return GdalOptions({**REMOTE, **limits, **{name: value for name, value in chosen.items() if value is not None}})
 
 
-def _azure(stores: Stores, recipe: StorageRecipe, account: str) -> dict[str, str | None]:
+def uses_identity(stores: Stores, zone: Zone) -> bool:
+    location = stores.location(zone)
+    return isinstance(location, AzureAccount) and stores.azure_connection(location.account).uses_identity
+
+
+def _azure(stores: Stores, recipe: StorageRecipe, account: str, container: str | None) -> dict[str, str | None]:
     connection = stores.azure_connection(account)
+    if connection.uses_identity:
+        return _of_identity(stores, recipe, connection, container)
     if connection.text:
         return {"AZURE_STORAGE_CONNECTION_STRING": connection.text}
     return {
         "AZURE_STORAGE_ACCOUNT": account,
         "AZURE_STORAGE_ACCESS_KEY": connection.key,
         "AZURE_STORAGE_SAS_TOKEN": connection.sas_token,
-        "AZURE_IMDS_CLIENT_ID": recipe.azure.client_id,
     }
+
+
+def _of_identity(
+    stores: Stores, recipe: StorageRecipe, connection: Connection, container: str | None
+) -> dict[str, str | None]:
+    place = {"AZURE_STORAGE_ACCOUNT": connection.account, "CPL_AZURE_ENDPOINT": connection.endpoint}
+    if container is None:
+        return {**place, "AZURE_STORAGE_ACCESS_TOKEN": storage_token(recipe.azure.client_id).text}
+    signature = stores.delegations.signature(connection.account, connection.blob_endpoint, container)
+    return {**place, "AZURE_STORAGE_SAS_TOKEN": signature}
 
 
 def _s3(recipe: StorageRecipe) -> dict[str, str | None]:

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 _STATUS = re.compile(r"status code: (\d{3}[ \w]*)")
 _QUERY = re.compile(r"\?\S*")
+_PROVIDER_FAILED = "credential provider: "
+"""What obstore writes before the error of a token that we could not get."""
+CHECK_IDENTITY = "try again; if that does not help, check the managed identity and AZURE_CLIENT_ID"
 LONGEST_REASON = 300
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 Result = TypeVar("Result")
@@ -48,6 +51,9 @@ def translated(shelf: ResolvedContainer, path: str, *, writing: bool = False) ->
     except PreconditionError:
         raise ConflictError(f"the object {what} was changed meanwhile", remedy="try again") from None
     except (PermissionDeniedError, UnauthenticatedError) as error:
+        if _PROVIDER_FAILED in str(error):
+            log.warning("no token for %s: %s", shelf.location, _reason(error))
+            raise StorageUnavailable(f"the store gave no access to {what}: no token", remedy=CHECK_IDENTITY) from None
         log.warning("%s refuses access to %s: %s", shelf.location, what, _reason(error))
         raise StorageDenied(
             f"the store refuses access to {what}: {_reason(error)}", remedy=_permission(shelf)

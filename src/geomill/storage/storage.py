@@ -121,9 +121,13 @@ class Storage:
         """Return the path for `rasterio.open`, to be used inside `rasterio.Env` with the zone's `gdal_options`."""
         return self.sync.gdal_path(name)
 
-    def gdal_options(self, zone: Zone) -> GdalOptions:
-        """Return GDAL's options for the zone's store. They contain secrets, so never put them into the environment."""
-        return self.sync.gdal_options(zone)
+    def gdal_options(self, zone: Zone, container: str | None = None) -> GdalOptions:
+        """Does what `storage.sync.gdal_options` does. May block if the zone `uses_identity`."""
+        return self.sync.gdal_options(zone, container)
+
+    def uses_identity(self, zone: Zone) -> bool:
+        """Whether the zone's store is used with a managed identity of Azure."""
+        return self.sync.uses_identity(zone)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -19,10 +19,11 @@ from geomill.domain.location import AzureAccount, Folder, Location, S3Bucket, pa
 from geomill.domain.objectname import ObjectName, Zone, check_container, check_zone
 from geomill.errors import InvalidName, NotFoundError, SettingsError, StorageUnavailable
 from geomill.storage.connection_string import Connection, read_connection
+from geomill.storage.delegation import Delegations, storage_token
 from geomill.storage.recipe import StorageRecipe
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+    from obstore.store import AzureCredential, ClientConfig, ObjectStore, RetryConfig
 
 STAGING = ".uploads"
 """The folder of incomplete uploads in a local zone. It is not a valid container name."""
@@ -75,6 +76,7 @@ class Stores:
         self._recipe = recipe
         self._lock = threading.Lock()
         self._opened: dict[tuple[Zone, str], ObjectStore] = {}
+        self.delegations = Delegations(recipe.azure.client_id, recipe.timeout_seconds)
 
     def location(self, zone: Zone) -> Location:
         text = self._recipe.zones.get(zone)
@@ -120,6 +122,7 @@ class Stores:
         azure = self._recipe.azure
         for connection in map(read_connection, azure.connection_strings):
             if connection.account == account:
+                connection.require_encryption()
                 return connection
         return Connection(account, "", None, azure.key, None if azure.key else azure.sas_token)
 
@@ -157,16 +160,21 @@ class Stores:
             "endpoint": connection.endpoint,
             "account_key": connection.key,
             "sas_key": connection.sas_token,
-            "client_id": self._recipe.azure.client_id,
         }
         config: Any = {name: value for name, value in all_options.items() if value is not None}
         return AzureStore(
             container,
             prefix=prefix or None,
             config=config,
+            credential_provider=self._credential if connection.uses_identity else None,
             client_options=self._client(connection.endpoint),
             retry_config=self._retry(),
         )
+
+    def _credential(self) -> AzureCredential:
+        """Return the token of the managed identity. obstore asks again before it ends."""
+        token = storage_token(self._recipe.azure.client_id)
+        return {"token": token.text, "expires_at": token.expires_at}
 
     def _s3(self, bucket: str, prefix: str) -> S3Store:
         s3 = self._recipe.s3

@@ -289,9 +289,16 @@ class SyncStorage:
         """Return the path for `rasterio.open`, to be used inside `rasterio.Env` with the zone's `gdal_options`."""
         return gdal.gdal_path(self._stores, name)
 
-    def gdal_options(self, zone: Zone) -> gdal.GdalOptions:
-        """Return GDAL's options for the zone's store. They contain secrets, so never put them into the environment."""
-        return gdal.gdal_options(self._stores, self.recipe, zone)
+    def gdal_options(self, zone: Zone, container: str | None = None) -> gdal.GdalOptions:
+        """Return GDAL's options for the zone's store. They contain secrets, so never put them into the environment.
+
+        With a managed identity of Azure this may ask for a token, and the options end. Name the container: they are
+        good for half a day then, and only to read in it."""
+        return gdal.gdal_options(self._stores, self.recipe, zone, container)
+
+    def uses_identity(self, zone: Zone) -> bool:
+        """Whether the zone's store is used with a managed identity of Azure."""
+        return gdal.uses_identity(self._stores, zone)
 
     # For operators
 

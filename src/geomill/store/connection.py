@@ -12,7 +12,8 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from geomill.errors import DatabaseUnreachable, SettingsError
+from geomill.errors import DatabaseUnreachable, IdentityUnavailable, SettingsError
+from geomill.identity.passwords import password_for
 
 _REMEDY = "check that the server runs and that GEOMILL_DATABASE_URL is right, or unset it to use a private cluster"
 
@@ -47,10 +48,24 @@ async def connect(url: str, *, connect_timeout: int = 10) -> psycopg.AsyncConnec
     parts.setdefault("application_name", "geomill")
     parts = NETWORK | parts
     try:
+        if token := await token_password(url):
+            parts["password"] = token
         return await psycopg.AsyncConnection.connect(**parts, autocommit=True)
     except psycopg.OperationalError as exc:
         reason = _reason(exc, parts.get("password"))
         raise DatabaseUnreachable(f"no connection to {place(parts)}: {reason}", remedy=_REMEDY) from None
+
+
+class NoToken(psycopg.OperationalError):
+    """There is no token to connect with. It passes, as a server that is away does."""
+
+
+async def token_password(url: str) -> str | None:
+    """Return the token that is the password of this URL, or None if it is none. Raises `NoToken`."""
+    try:
+        return await password_for(url)
+    except IdentityUnavailable as error:
+        raise NoToken(str(error)) from None
 
 
 def place(parts: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Self
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
+from geomill.store.connection import token_password
 from geomill.store.passing import spoils_session
 from geomill.store.replanning import ReplanningConnection
 
@@ -61,7 +62,8 @@ class Session(ReplanningConnection):
         for pause in pauses():
             generation = lifeline.generation
             try:
-                conn = await super().connect(conninfo, **options)
+                password = await token_password(conninfo)
+                conn = await super().connect(conninfo, password=password, **options)
             except psycopg.OperationalError as error:
                 if str(error) != logged:
                     logged = str(error)

@@ -22,7 +22,7 @@ from psycopg.rows import DictRow
 from geomill.errors import DatabaseUnreachable
 from geomill.remedies import CHECK_DATABASE
 from geomill.sql import queries
-from geomill.store.connection import attentive
+from geomill.store.connection import attentive, token_password
 from geomill.store.pool import CONNECTION, Connection, make_ready
 from geomill.store.session import pauses
 
@@ -151,7 +151,8 @@ class Signals:
                 await asyncio.sleep(pause)
 
     async def _listen(self) -> None:
-        conn: Connection = await AsyncConnection.connect(attentive(self._url), **CONNECTION)
+        password = await token_password(self._url)
+        conn: Connection = await AsyncConnection.connect(attentive(self._url), password=password, **CONNECTION)
         async with conn:
             await make_ready(conn)
             for channel in (*self._channels, SCHEMA_CHANNEL):

@@ -10,7 +10,8 @@ from psycopg import errors
 from psycopg.rows import DictRow, dict_row
 
 from geomill.datasets.refusals import refused
-from geomill.errors import DatabaseUnreachable
+from geomill.errors import DatabaseUnreachable, IdentityUnavailable
+from geomill.identity.passwords import password_of
 from geomill.sdk import DatabaseAccess
 from geomill.sql import queries
 
@@ -25,6 +26,7 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
     try:
         with psycopg.connect(
             access.url,
+            password=password_of(access.url),
             autocommit=True,
             row_factory=dict_row,
             connect_timeout=10,
@@ -36,5 +38,5 @@ def session(access: DatabaseAccess) -> Iterator[Connection]:
         raise refused("too_many_columns", "the rows do not fit into a table of PostgreSQL: remove columns") from error
     except errors.InsufficientPrivilege as error:
         raise refused("database_denied", "the database role may not load features: see the worker's log") from error
-    except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
+    except (psycopg.OperationalError, errors.ReadOnlySqlTransaction, IdentityUnavailable) as error:
         raise DatabaseUnreachable("the database did not complete the request", remedy="try again") from error

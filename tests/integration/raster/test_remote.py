@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
@@ -11,6 +12,7 @@ import rasterio
 from rasterio.io import MemoryFile
 
 from geomill.datasets.intermediates import mounted
+from geomill.domain.states import JobStatus
 from geomill.handlers.raster.blob_to_mount import blob_to_mount
 from geomill.handlers.raster.create_preview import create_preview
 from geomill.handlers.raster.extract_tiles import extract_tiles
@@ -18,21 +20,28 @@ from geomill.handlers.raster.process_tile_batch import process_tile_batch
 from geomill.handlers.raster.validate import validate
 from geomill.sdk import ObjectName, Storage, Zone
 from geomill.sdk.testing import run_handler
+from geomill.store.pool import Pool
+from tests.integration.engine.platform import EnginePlatform, handlers_of, library
 from tests.integration.raster import sources
 from tests.integration.raster.steps import cog, ok, tiling, validated
 from tests.integration.storage.conftest import azure_recipe, s3_recipe
+from tests.integration.storage.identity import identity_account
 from tests.integration.storage.servers import azurite, make_bucket, make_container, moto
 
 SOURCE = ObjectName(Zone.BRONZE, sources.CONTAINER, "a.tif")
 
 
-@pytest.fixture(scope="module", params=["azure", "s3"])
+@pytest.fixture(scope="module", params=["azure", "azure-identity", "s3"])
 def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
     folder, prefix = tmp_path_factory.mktemp("server"), f"{uuid4().hex[:8]}/"
     if request.param == "s3":
         with moto(folder) as endpoint:
             make_bucket(endpoint, "geo-data")
             yield Storage(s3_recipe(endpoint, prefix))
+        return
+    if request.param == "azure-identity":
+        with identity_account(folder, (sources.CONTAINER, "cogs", "intermediates"), prefix) as account:
+            yield account.storage
         return
     with azurite(folder) as endpoint:
         for container in (sources.CONTAINER, "cogs", "intermediates"):
@@ -96,3 +105,20 @@ def test_a_source_that_was_replaced_is_not_read_from_memory(remote: Storage) -> 
     for side in (200, 260):
         remote.sync.put_bytes(SOURCE, sources.dem(side).encode())
         assert validated(remote)["facts"]["width"] == side
+
+
+async def test_tasks_in_processes_of_their_own_have_an_identity_and_no_key(
+    database: str, pool: Pool, tmp_path: Path
+) -> None:
+    with identity_account(tmp_path, (sources.CONTAINER, "cogs", "intermediates")) as account:
+        await account.storage.put_bytes(SOURCE, sources.rgb(300).encode())
+        asked = len(account.endpoint.requests)
+        platform = EnginePlatform(database, pool, library(), handlers_of(), account.storage)
+        platform.orchestrator()
+        platform.worker(concurrency=2)
+        job = await platform.run("raster_processing", {"container_name": sources.CONTAINER, "file_name": "a.tif"})
+        await platform.shutdown()
+        assert job.status is JobStatus.COMPLETED, job.error_message
+        place = ObjectName.parse(f"silver/{(job.result_data or {})['blob_path']}")
+        assert (await account.storage.stat(place)).size > 0
+        assert len(account.endpoint.requests) > asked, "the processes have asked for tokens themselves"

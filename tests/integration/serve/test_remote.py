@@ -17,18 +17,23 @@ from tests.integration.raster import sources, steps
 from tests.integration.serve.test_rasters import image, tile_at
 from tests.integration.serve.zone import House
 from tests.integration.storage.conftest import azure_recipe, s3_recipe
+from tests.integration.storage.identity import identity_account
 from tests.integration.storage.servers import azurite, make_bucket, make_container, moto
 
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 
 
-@pytest.fixture(params=["azure", "s3"])
+@pytest.fixture(params=["azure", "azure-identity", "s3"])
 def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
     folder, prefix = tmp_path_factory.mktemp("server"), f"{uuid4().hex[:8]}/"
     if request.param == "s3":
         with moto(folder) as endpoint:
             make_bucket(endpoint, "geo-data")
             yield Storage(s3_recipe(endpoint, prefix))
+        return
+    if request.param == "azure-identity":
+        with identity_account(folder, (sources.CONTAINER, "cogs"), prefix) as account:
+            yield account.storage
         return
     with azurite(folder) as endpoint:
         for container in (sources.CONTAINER, "cogs"):

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 
 from geomill.storage.connection_string import EMULATOR_ACCOUNT, EMULATOR_KEY
+from tests.integration.storage.certificates import ServerCertificate
 
 ROOT = Path(__file__).parents[3]
 AZURITE = ROOT / ".local/azurite/node_modules/azurite/dist/src/blob/main.js"
@@ -42,7 +43,7 @@ def _serving(command: list[str], folder: Path) -> Iterator[str]:
         lines = []
         for line in process.stdout:
             lines.append(line)
-            if match := re.search(r"listens on (http://\S+)", line):
+            if match := re.search(r"listens on (https?://\S+)", line):
                 yield match[1]
                 return
         raise AssertionError(f"the server did not start: {''.join(lines)}")
@@ -54,10 +55,12 @@ def _serving(command: list[str], folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def azurite(folder: Path) -> Iterator[str]:
-    """Its endpoint."""
+def azurite(folder: Path, certificate: ServerCertificate | None = None) -> Iterator[str]:
+    """Its endpoint. With a certificate it speaks TLS, and takes tokens beside the account's key."""
     assert AZURITE.exists(), "Azurite is not installed: script/setup --tests does it, with npm"
     options = ["--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence", "--skipApiVersionCheck"]
+    if certificate:
+        options += ["--oauth", "basic", "--cert", str(certificate.certificate), "--key", str(certificate.key)]
     with _serving(["node", str(AZURITE), *options, "--disableTelemetry"], folder) as url:
         yield f"{url}/{EMULATOR_ACCOUNT}"
 

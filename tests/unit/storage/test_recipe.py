@@ -88,6 +88,7 @@ def test_a_connection_string_that_cannot_be_read_is_not_shown(read, text: str) -
             "https://geo.blob.core.windows.net",
         ),
         (f"AccountName=geo;AccountKey={SECRET};BlobEndpoint=http://h:1/geo/", "geo", "http://h:1/geo"),
+        ("AccountName=geo;BlobEndpoint=https://geo.private.x", "geo", "https://geo.private.x"),
         ("BlobEndpoint=https://geo.blob.x/;SharedAccessSignature=sv=1&sig=x", "geo", "https://geo.blob.x"),
         ("UseDevelopmentStorage=true", "devstoreaccount1", "http://127.0.0.1:10000/devstoreaccount1"),
     ],
@@ -162,4 +163,4 @@ def test_an_account_without_a_connection_string_uses_the_key_then_the_token_then
     options = Storage(read(GEOMILL_BRONZE="az://one", **settings)).gdal_options(Zone.BRONZE)
     assert options["AZURE_STORAGE_ACCESS_KEY"] == SECRET
     assert "AZURE_STORAGE_SAS_TOKEN" not in options
-    assert (options["AZURE_STORAGE_ACCOUNT"], options["AZURE_IMDS_CLIENT_ID"]) == ("one", "an-identity")
+    assert options["AZURE_STORAGE_ACCOUNT"] == "one"

@@ -49,9 +49,9 @@ def outside(file: Mapping[str, Any], blob_stem: str, revision: int) -> dict[str,
     return {**_DEFAULTS, **file, "zone": Zone.EXTERNAL.value, "container": PUBLIC_CONTAINER, "path": path}
 
 
-def slices(count: int, most: int = 1000) -> list[dict[str, int]]:
-    """Divide the inventory into at most `most` parts, one for each task of an export."""
-    size = max(1, -(-count // most))
+def slices(count: int, most: int = 1000, size: int | None = None) -> list[dict[str, int]]:
+    """Divide the inventory into at most `most` parts, one for each task of an export, or into parts of this size."""
+    size = size or max(1, -(-count // most))
     return [{"first": first, "count": min(size, count - first)} for first in range(0, count, size)]
 
 

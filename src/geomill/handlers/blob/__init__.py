@@ -1,5 +1,25 @@
 """Handlers for files: publish them unchanged, export them, withdraw them."""
 
-from geomill.handlers.blob import delete_data, export_file, publish_file, settle, withdraw, write_manifest
+from geomill.handlers.blob import (
+    accept_files,
+    copy_by_pipeline,
+    delete_data,
+    export_file,
+    publish_file,
+    settle,
+    stop_pipelines,
+    withdraw,
+    write_manifest,
+)
 
-__all__ = ["delete_data", "export_file", "publish_file", "settle", "withdraw", "write_manifest"]
+__all__ = [
+    "accept_files",
+    "copy_by_pipeline",
+    "delete_data",
+    "export_file",
+    "publish_file",
+    "settle",
+    "stop_pipelines",
+    "withdraw",
+    "write_manifest",
+]

@@ -62,7 +62,7 @@ def create_overview(ctx: HandlerContext[CreateOverviewParams]) -> CreateOverview
     order = sorted(range(len(scenes)), key=lambda number: (scenes[number].taken_at, number), reverse=True)
     grid = overview_grid([placed.scene.bbox for placed in scenes], max(placed.zoom for placed in scenes))
     canvas = overview(grid, _from_the_top(ctx, [scenes[number].scene for number in order]))
-    with environment(ctx.storage, Zone.SILVER):
+    with environment(ctx.storage, Zone.SILVER, params.output_container):
         pictures = (
             ("overview.tif", as_cog(grid, canvas), cog.MEDIA_TYPE, "visual"),
             ("preview.webp", encoded(smaller(canvas, params.preview_pixels), "WEBP"), "image/webp", "overview"),

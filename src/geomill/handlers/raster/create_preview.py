@@ -55,7 +55,7 @@ def create_preview(ctx: HandlerContext[CreatePreviewParams]) -> CreatePreviewOut
         raise refused("empty", "no pixel of the raster is valid")
     parts = [(part.window, lambda part=part: opened(ctx.storage, part.file.name)) for part in params.parts]
     canvas = preview.Canvas.of(params.plan.grid, parts, params.preview_pixels, kind)
-    with environment(ctx.storage, Zone.SILVER):
+    with environment(ctx.storage, Zone.SILVER, params.output_container):
         geometry = footprint(canvas.valid, canvas.affine, CRS.from_user_input(params.plan.grid.crs))
         pictures, warnings = _pictures(canvas, kind, params.thumbnail_pixels)
     files = []

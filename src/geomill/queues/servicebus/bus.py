@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from geomill.errors import SettingsError
+from geomill.identity.tokens import token
 from geomill.queues.servicebus.problems import TOO_LARGE, bus_error
 
 if TYPE_CHECKING:
-    from azure.identity.aio import DefaultAzureCredential
+    from azure.core.credentials import AccessToken
     from azure.servicebus import ServiceBusMessage
     from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
@@ -72,9 +73,8 @@ class Unsent:
 
 
 class Bus:
-    def __init__(self, client: ServiceBusClient, credential: DefaultAzureCredential | None = None) -> None:
+    def __init__(self, client: ServiceBusClient) -> None:
         self._client = client
-        self._credential = credential
         self._senders: dict[str, ServiceBusSender] = {}
         self._sending: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -139,8 +139,6 @@ class Bus:
         for queue_name in list(self._senders):
             await self._forget_sender(queue_name)
         await closed(self._client)
-        if self._credential:
-            await closed(self._credential)
 
 
 @asynccontextmanager
@@ -156,7 +154,6 @@ async def open_bus(options: BusOptions) -> AsyncIterator[Bus]:
 def make_bus(options: BusOptions) -> Bus:
     """Return a client. Raises `SettingsError` if a library is missing."""
     try:
-        from azure.identity.aio import DefaultAzureCredential
         from azure.servicebus.aio import ServiceBusClient
     except ImportError as error:
         raise SettingsError(
@@ -166,8 +163,29 @@ def make_bus(options: BusOptions) -> Bus:
     common: dict[str, Any] = {"retry_total": 0, "connection_verify": options.certificates}
     if options.connection_string:
         return Bus(ServiceBusClient.from_connection_string(options.connection_string, **common))
-    credential = DefaultAzureCredential(managed_identity_client_id=options.client_id)
-    return Bus(ServiceBusClient(options.host, credential, **common), credential)
+    return Bus(ServiceBusClient(options.host, IdentityCredential(options.client_id), **common))
+
+
+class IdentityCredential:
+    """Gives the library tokens of a managed identity, of which a process has one store."""
+
+    def __init__(self, client_id: str | None) -> None:
+        self._client_id = client_id
+
+    async def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        from azure.core.credentials import AccessToken
+
+        access = await asyncio.to_thread(token, scopes[0], self._client_id)
+        return AccessToken(access.text, int(access.expires_at.timestamp()))
+
+    async def close(self) -> None:
+        """Nothing is open here."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 async def closed(handler: Any) -> None:

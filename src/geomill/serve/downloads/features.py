@@ -97,7 +97,11 @@ class _Batches:
         order = self._order
         with (
             psycopg.connect(
-                order.url, connect_timeout=10, application_name="geomill download", options=SESSION
+                order.url,
+                password=order.password,
+                connect_timeout=10,
+                application_name="geomill download",
+                options=SESSION,
             ) as conn,
             conn.cursor(name="download") as cursor,
         ):

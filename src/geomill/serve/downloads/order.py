@@ -19,6 +19,8 @@ class FeaturesOrder(BaseModel):
 
     kind: Literal["features"] = "features"
     url: str
+    password: str | None = None
+    """A token, if the URL has no password."""
     statement: str
     format: DownloadFormat
     name: str

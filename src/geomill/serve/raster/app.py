@@ -79,8 +79,9 @@ STATUSES: dict[type[Exception], Answer] = {
 def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
-    credentials = storage.gdal_options(directory.zone)  # empty if the zone is a folder
-    environment = {"session": StoreSession(credentials), **GDAL, **(REMOTE if credentials else {})}
+    lasting = {} if storage.uses_identity(directory.zone) else storage.gdal_options(directory.zone)
+    is_folder = not lasting and not storage.uses_identity(directory.zone)
+    environment = {"session": StoreSession(lasting), **GDAL, **({} if is_folder else REMOTE)}
     app.state.shelf = RasterShelf(directory, storage, Mosaics(storage), environment)
     desk = DownloadDesk()
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):

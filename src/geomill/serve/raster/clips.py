@@ -46,7 +46,7 @@ def router(source_dependency: Callable[..., Any], desk: DownloadDesk) -> APIRout
         check_crs(bbox_crs, "bbox-crs")
         box = _box(bbox)
         shelf: RasterShelf = request.app.state.shelf
-        options = shelf.storage.gdal_options(shelf.directory.zone)
+        options = await shelf.credentials()
         order = await asyncio.to_thread(_order, source, box, CRS.from_user_input(bbox_crs), env, options)
         return await desk.answer(request, order, f"{source.served.title}.tif", COG_TYPE)
 

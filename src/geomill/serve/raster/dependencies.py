@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
@@ -24,6 +25,7 @@ from geomill.domain.assets.served import Served
 from geomill.domain.assets.style import DEFAULT, DRAWING, RasterStyle
 from geomill.domain.objectname import ObjectName
 from geomill.errors import InputError, NotFoundError, Problem
+from geomill.raster.opening import StoreSession
 from geomill.serve import caching
 from geomill.serve.access import TheSight
 from geomill.serve.directory import Directory
@@ -34,6 +36,7 @@ from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import ChosenStyle
 from geomill.serve.raster.readers import RasterSource, part_size
 from geomill.storage import Storage
+from geomill.storage.gdal import GdalOptions
 
 RAW = ("tif", "npy")
 """Formats for programs, with unscaled values."""
@@ -48,8 +51,17 @@ class RasterShelf:
     directory: Directory
     storage: Storage
     mosaics: Mosaics
-    environment: dict[str, Any]
-    """GDAL options."""
+    base_environment: dict[str, Any]
+    """GDAL options, with credentials that last."""
+
+    async def environment(self) -> dict[str, Any]:
+        """Return the GDAL options for one request. Those of a managed identity end, so they are fetched each time."""
+        if not self.storage.uses_identity(self.directory.zone):
+            return self.base_environment
+        return {**self.base_environment, "session": StoreSession(await self.credentials())}
+
+    async def credentials(self) -> GdalOptions:
+        return await self.storage.run(partial(self.storage.gdal_options, self.directory.zone))
 
     def source(self, served: Served) -> RasterSource:
         name = self._name(served.blob_path)
@@ -103,7 +115,7 @@ async def job_source(
 
 async def environment(request: Request) -> dict[str, Any]:
     shelf: RasterShelf = request.app.state.shelf
-    return shelf.environment
+    return await shelf.environment()
 
 
 dataset_params = on_the_loop(DatasetParams)

@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request
 from stac_fastapi.pgstac.db import con_init, get_connection
 
 from geomill.domain.access.visibility import PUBLIC_ONLY, Sight
-from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
+from geomill.serve.sessions import NETWORK_SETTINGS, token_password, watch_network
 
 EVERYTHING = Sight(everything=True)
 SESSION = {
@@ -33,6 +33,7 @@ def lifespan(database_url: str, connections: int) -> Callable[[FastAPI], Abstrac
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with asyncpg.create_pool(
             database_url,
+            password=token_password(database_url),
             min_size=0,
             max_size=connections,
             init=_begin,

@@ -33,7 +33,7 @@ from geomill.serve.csv_rows import csv_rows
 from geomill.serve.directory import Directory
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
-from geomill.serve.sessions import NETWORK_SETTINGS, watch_network
+from geomill.serve.sessions import NETWORK_SETTINGS, token_password, watch_network
 from geomill.serve.tilejson import complete_tilejson, tilejson_fields
 from geomill.serve.vector import downloads, style_json
 from geomill.serve.vector.collections import MOST_IN_A_TILE, AssetLayer, collection, collections
@@ -85,6 +85,7 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with asyncpg.create_pool(
             url,
+            password=token_password(url),
             min_size=0,
             max_size=CONNECTIONS,
             init=_initialise,

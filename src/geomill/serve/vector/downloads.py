@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from geomill.identity.passwords import password_for
 from geomill.serve.downloads.desk import MOST_BYTES, MOST_ROWS, DownloadDesk
 from geomill.serve.downloads.formats import KINDS, DownloadFormat
 from geomill.serve.downloads.order import DownloadColumn, FeaturesOrder
@@ -35,6 +36,8 @@ def router(url: str) -> APIRouter:
         the reference system of the table."""
         kind = KINDS[file_format]
         order = features_order(url, collection, file_format, condition, box)
+        if token := await password_for(url):
+            order = order.model_copy(update={"password": token})
         return await desk.answer(request, order, f"{order.name}.{kind.suffix}", kind.media_type)
 
     return routes

@@ -123,7 +123,7 @@ async def _drawn(visit: Visit, layer: WmsLayer, style: str, shown: MapRequest) -
     finder = visit.finder
     if layer.served.data_type is DataType.RASTER:
         source = await finder.raster(layer)
-        return await asyncio.to_thread(rasters.draw, source, style, shown, finder.shelf.environment)
+        return await asyncio.to_thread(rasters.draw, source, style, shown, await finder.shelf.environment())
     drawn_style = vector_style(layer, style)
     async with finder.vector_app.state.pool.acquire() as conn:
         shapes, values = await vectors.read(conn, await finder.collection(layer), shown, drawn_style)
@@ -163,7 +163,7 @@ async def _values(finder: LayerFinder, layer: WmsLayer, shown: MapRequest, colum
     x = west + (column + 0.5) * (east - west) / shown.width
     y = north - (row + 0.5) * (north - south) / shown.height
     source = await finder.raster(layer)
-    return await asyncio.to_thread(rasters.values_at, source, x, y, shown, finder.shelf.environment)
+    return await asyncio.to_thread(rasters.values_at, source, x, y, shown, await finder.shelf.environment())
 
 
 def _plain(features: list[dict[str, Any]]) -> str:

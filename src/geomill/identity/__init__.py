@@ -1,0 +1,1 @@
+"""Tokens of managed identities of Azure, and the database passwords that are such tokens."""
