@@ -296,6 +296,16 @@ async def test_a_file_beyond_its_limit_is_refused_with_a_reason_and_leaves_nothi
     assert await duty(house, shelf, failed_seconds=0).run_once() == 2
 
 
+async def test_a_file_whose_index_fits_no_memory_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = await layer(house)
+    reader = await house.key(Role.READER)
+    await house.execute("DELETE FROM app.extracts WHERE %s", True)
+    monkeypatch.setattr(downloads, "MOST_INDEXED_ROWS", 49)
+    views = [await ended(house, await order(house, f"{path}/download", reader, f=f), reader) for f in ("fgb", "gpkg")]
+    assert [view["status"] for view in views] == ["failed", "ready"]
+    assert "more than 49 features match" in views[0]["error"]
+
+
 async def test_a_job_writes_only_its_own_extract(house: House) -> None:
     """Nobody starts the workflow but geomill, and a job that names another's extract gets nothing."""
     path = await layer(house)

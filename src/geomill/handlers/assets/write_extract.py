@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from geomill.datasets.intermediates import DRAFT_PREFIX
-from geomill.datasets.refusals import refused
+from geomill.datasets.refusals import DataRefused, refused
 from geomill.domain.assets.extract import file_of
 from geomill.sdk import HandlerContext, HandlerError, register_handler
 
 if TYPE_CHECKING:
+    from geomill.downloads.order import FeaturesOrder
     from geomill.downloads.work import ExtractWork
 
 SECONDS = 14_400
@@ -64,7 +65,6 @@ def write_extract(ctx: HandlerContext[WriteExtractParams]) -> WriteExtractOutput
 
 def _written(ctx: HandlerContext[WriteExtractParams], extract: ExtractWork, folder: Path) -> tuple[Path, int | None]:
     """Write the file. A file beyond its limit ends the work, at the latest when it is whole."""
-    from geomill.downloads.features import write_features
     from geomill.downloads.order import FeaturesOrder
     from geomill.downloads.pixels import write_pixels
 
@@ -78,15 +78,29 @@ def _written(ctx: HandlerContext[WriteExtractParams], extract: ExtractWork, fold
     try:
         rows: int | None = None
         if isinstance(extract.work, FeaturesOrder):
-            path, rows = write_features(extract.work, folder, tell, SECONDS)
+            path, rows = _features(extract.work, folder, tell)
         else:
             path = write_pixels(extract.work, folder, tell)
+    except DataRefused:
+        raise
     except Exception:
         check()  # GDAL and Arrow wrap the error of a callback
         ctx.raise_if_cancelled()
         raise
     check()
     return path, rows
+
+
+def _features(work: FeaturesOrder, folder: Path, tell: Callable[[int], None]) -> tuple[Path, int]:
+    from geomill.downloads.features import TooManyRows, write_features
+
+    try:
+        return write_features(work, folder, tell, SECONDS)
+    except TooManyRows:
+        raise refused(
+            "extract_too_large",
+            f"more than {work.most_rows:,} features match: narrow them by bbox or filter, or choose another format",
+        ) from None
 
 
 def _limit(folder: Path, most: int) -> Callable[[], None]:

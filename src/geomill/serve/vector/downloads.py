@@ -20,6 +20,8 @@ from geomill.store.quoting import identifier
 DEGREES = 4326
 ANY_ROWS = 10**12
 """An extract is limited by its bytes."""
+MOST_INDEXED_ROWS = 10_000_000
+"""GDAL keeps the index of a FlatGeobuf file in memory, some 85 bytes for each feature."""
 TheBox = Annotated[list[float] | None, Depends(box_in_degrees)]
 
 
@@ -58,9 +60,10 @@ def router(url: str, extracts: Extracts) -> APIRouter:
         answer tells where to follow it."""
         kind = KINDS[file_format]
         order = features_order(url, collection, file_format, condition, box)
-        unlimited = order.model_copy(update={"most_rows": ANY_ROWS})
+        most = MOST_INDEXED_ROWS if file_format is DownloadFormat.FLATGEOBUF else ANY_ROWS
+        large = order.model_copy(update={"most_rows": most})
         name = f"{order.name}.{kind.suffix}"
-        return await extracts.order(request, request.state.served, unlimited, name, kind.media_type)
+        return await extracts.order(request, request.state.served, large, name, kind.media_type)
 
     return routes
 
