@@ -121,6 +121,8 @@ def test_analysis_keeps_system_grid_and_every_value(storage: Storage, place: str
         ("beyond 180 west", "EPSG:4269", 100 * 100),
         ("Alaska", "EPSG:4326", 93 * 50),
         ("Arctic", "EPSG:3995", 100 * 100),
+        ("Arctic", "EPSG:3857", 80 * 80),
+        ("Antarctica", "EPSG:3857", 80 * 80),
         ("Equal Earth", "EPSG:4326", 230 * 112),
         ("Equal Earth", "EPSG:3857", 230 * 230),
         ("Mollweide", "EPSG:4326", 230 * 112),
