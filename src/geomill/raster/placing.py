@@ -68,7 +68,7 @@ def placed_source(storage: Storage, name: ObjectName, options: SourceOptions) ->
             _with_crs(dataset, options, name) as placed,
         ):
             yield PlacedSource(placed, converted=True, bands=[band], acquired=acquired, driver="netCDF")
-    elif zarr_source.is_zip(start):
+    elif zarr_source.is_zarr(name, start):
         with (
             zarr_source.opened_layer(storage, name, options.variable, options.time) as layer,
             _with_crs(layer.dataset, options, name) as placed,
