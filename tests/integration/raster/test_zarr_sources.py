@@ -22,6 +22,7 @@ from affine import Affine
 from numpy.typing import NDArray
 
 from geomill.domain.states import JobStatus
+from geomill.handlers.raster.list_times import list_times
 from geomill.inspection.task import inspect_file
 from geomill.raster import zarr_files, zarr_shards
 from geomill.sdk import ObjectName, Storage
@@ -485,3 +486,41 @@ async def test_time_steps_become_rasters_with_a_datetime_each(platform: EnginePl
     for step, scene in zip((0, 2), (job.result_data or {})["scenes"].values(), strict=True):
         with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
             np.testing.assert_array_equal(dataset.read(1), RAIN[step])
+
+
+async def test_all_time_steps_become_a_series(platform: EnginePlatform, storage: Storage) -> None:
+    root = put_folder(storage, climate(version_3, variables=("rain", "snow")))
+    platform.worker(concurrency=2)
+    inputs = {"container_name": sources.CONTAINER, "file_names": [root], "variable": "snow", "times": ["all"]}
+    job = await platform.run("process_raster_collection", inputs)
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    result = job.result_data or {}
+    days = [f"2024-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    assert [item["properties"]["datetime"] for item in result["stac_items"]] == days
+    for step, scene in enumerate(result["scenes"].values()):
+        with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
+            np.testing.assert_array_equal(dataset.read(1), RAIN[step] + 100_000)
+
+
+def listed_times(storage: Storage, file_name: str, **params: Any) -> Any:
+    place = {"container_name": sources.CONTAINER, "file_name": file_name, "times": ["all"]}
+    return run_handler(list_times, {**place, **params}, storage=storage)
+
+
+def test_steps_that_cannot_all_be_taken_are_refused(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = put_folder(storage, climate(version_2))
+    assert listed_times(storage, name, times=["2024-01-01"]).output == {"times": ["2024-01-01"]}
+    assert len(listed_times(storage, name).output["times"]) == 3
+    with monkeypatch.context() as change:
+        change.setattr("geomill.handlers.raster.list_times.MOST_STEPS", 2)
+        many = listed_times(storage, name)
+        assert (many.ended.error_code, "has 3 time steps, and a collection at most 2" in many.error) == (
+            "too_large",
+            True,
+        )
+    alike = changed(climate(version_2), "time/.zattrs", units="hours since 2024-01-01", calendar="360_day")
+    name = put_folder(storage, alike, "alike.zarr")
+    assert listed_times(storage, name).ended.error_code == "unsupported_dimensions"
+    sources.put(storage, sources.rgb(50), "plain.tif")
+    plain = listed_times(storage, "plain.tif")
+    assert (plain.ended.error_code, "leave out times" in plain.error) == ("unsupported_dimensions", True)
