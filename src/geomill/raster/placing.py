@@ -96,9 +96,7 @@ def time_steps(storage: Storage, name: ObjectName, variable: str | None, most: i
         return all_steps(netcdf.layer_times(storage, name, variable), name, most)
     if zarr_source.is_zarr(name, start):
         return all_steps(zarr_source.layer_times(storage, name, variable), name, most)
-    raise refused(
-        "unsupported_dimensions", f"'{name}' is no NetCDF file or Zarr store: leave out times"
-    )
+    raise refused("unsupported_dimensions", f"'{name}' is no NetCDF file or Zarr store: leave out times")
 
 
 def _placed(dataset: DatasetReader, options: SourceOptions, name: ObjectName) -> Iterator[PlacedSource]:
