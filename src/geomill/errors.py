@@ -19,6 +19,7 @@
     │   ├── AssetExists                the asset exists; the caller may overwrite it
     │   ├── AssetState                 the asset's state forbids the request
     │   ├── RevisionChanged            the revision is not the one the caller expected
+    │   ├── DownloadTooLarge           the file is too large for an answer; it can be ordered
     │   ├── PlatformInactive           the platform accepts no submissions
     │   ├── DataFactoryRefused         Azure Data Factory refuses a request
     │   ├── UploadOffset               the bytes do not continue where the upload stands
@@ -163,6 +164,10 @@ class AssetState(ConflictError):  # noqa: N818
 
 class RevisionChanged(ConflictError):  # noqa: N818
     code = "revision_changed"
+
+
+class DownloadTooLarge(ConflictError):  # noqa: N818
+    code = "download_too_large"
 
 
 class PlatformInactive(ConflictError):  # noqa: N818

@@ -274,6 +274,25 @@ class UploadSettings(_Settings):
         return value
 
 
+class ExtractSettings(_Settings):
+    """Files that callers order because they are too large for an answer."""
+
+    extract_max_bytes: Annotated[int, Field(ge=1, description="Maximum bytes of one extract")] = 20_000_000_000
+    extract_most: Annotated[
+        int,
+        Field(ge=0, description="Maximum extracts of one platform, or of one caller without a platform; 0: none"),
+    ] = 5
+    extract_anonymous_most: Annotated[
+        int, Field(ge=0, description="Maximum extracts of all callers without a credential together; 0: none")
+    ] = 5
+    extract_total_bytes: Annotated[
+        int, Field(ge=1, description="Maximum bytes of all extracts; an unfinished one counts with its maximum")
+    ] = 200_000_000_000
+    keep_extracts_hours: Annotated[
+        float, Field(gt=0, le=8760, description="Hours after its order at which an extract is deleted")
+    ] = 48.0
+
+
 class WorkerSettings(_Settings):
     """Handler processes. Handlers that are not async run in them; async ones are subject to the drain time only."""
 
@@ -681,6 +700,7 @@ class Settings:
         EngineSettings,
         RetentionSettings,
         UploadSettings,
+        ExtractSettings,
         WorkerSettings,
         PlatformSettings,
         InspectionSettings,
@@ -712,6 +732,7 @@ class Settings:
         self.engine = _read(EngineSettings)
         self.retention = _read(RetentionSettings)
         self.upload = _read(UploadSettings)
+        self.extract = _read(ExtractSettings)
         self.worker = _read(WorkerSettings)
         self.callback = _read(CallbackSettings)
         self.platform = _platform()
@@ -730,7 +751,7 @@ class Settings:
 GATEWAY_CONCERNS: tuple[type[_Settings], ...] = (
     WorkflowSettings, QueueSettings, PlatformSettings, InspectionSettings, GatewaySettings, ServingSettings,
     AccessSettings, ConsoleSettings, ConnectionSettings, CallbackSettings, LogSettings, StorageSettings,
-    UploadSettings, RetentionSettings,
+    UploadSettings, ExtractSettings, RetentionSettings,
 )  # fmt: skip
 """The settings that a gateway reads, beside those of the databases."""
 GATEWAY_WITHHELD = ("GEOMILL_CALLBACK_SECRET", "GEOMILL_CALLBACK_ALLOW")

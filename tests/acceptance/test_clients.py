@@ -104,6 +104,7 @@ async def _fill(url: str, storage: Storage) -> dict[str, str]:
         await _catalogue(house)
         many = _mosaic(storage)
         outputs = {"raster_type": "rgb", "statistics": many["statistics"], "bbox": outputs["bbox"]}
+        outputs["files"] = many["files"]
         mosaic = await house.publish("mosaic", blob_path=many["blob_path"], outputs=outputs)
         await make_table(house, "squares")
         box = {"bbox": [15.0, 45.0, 15.095, 45.095]}
@@ -346,6 +347,20 @@ def test_cogeo_mosaic_opens_a_mosaic(served: FilledServer) -> None:
         files = mosaic.assets_for_point((west + east) / 2, (south + north) / 2)
     assert files
     assert all(file.startswith(f"{served.url}/stac/files/{served.mosaic}/1/") for file in files)
+
+
+def test_cogeo_mosaic_reads_the_pixels_of_a_served_mosaic(served: FilledServer) -> None:
+    """It opens the address that we serve, and reads the files that the mosaic names over HTTP."""
+    with MosaicBackend(f"{served.url}/raster/assets/{served.mosaic}/mosaic.json") as mosaic:
+        tile = mosaic.tms.tile(15.05, 45.12, 14)
+        theirs, used = mosaic.tile(tile.x, tile.y, tile.z)
+    assert all(file.startswith(f"{served.url}/stac/files/") for file in used)
+    answer = httpx.get(f"{served.url}/raster/assets/{served.mosaic}/tiles/WebMercatorQuad/14/{tile.x}/{tile.y}.tif")
+    ours = image(answer.content)
+    valid = theirs.mask == 255
+    assert valid.mean() > 0.9
+    assert np.unique(theirs.data).size > 100  # noise, so equal pixels are no accident
+    assert np.mean((ours[:3] == theirs.data)[:, valid]) > 0.99  # they do not read across the edges of files
 
 
 def test_owslib_reads_features(served: FilledServer) -> None:

@@ -88,3 +88,32 @@ def test_a_whole_life(installation: VectorInstallation) -> None:
     eventually(lambda: not installation.tables("geo"), "no tables")
     assert gone["delete_job_id"]
     eventually(lambda: not installation.zone("silver"), "no files")
+
+
+def test_a_download_too_large_for_an_answer_is_written_by_a_job(installation: VectorInstallation) -> None:
+    """The command waits for the job. Gateway, engine and worker have database roles of their own."""
+    asset_id = installation.order(300, "--wait")["asset_id"]
+    with psycopg.connect(Cluster(installation.data).url()) as conn:
+        columns = conn.execute(
+            "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+            f" WHERE attrelid = 'geo.{STEM}_r1'::regclass AND attname <> 'gid' AND attnum > 0 AND NOT attisdropped"
+        ).fetchone()
+        assert columns
+        names = columns[0]
+        conn.execute(
+            f"INSERT INTO geo.{STEM}_r1 (gid, {names})"  # type: ignore[arg-type]
+            f" SELECT 1000 * n + gid, {names} FROM geo.{STEM}_r1, generate_series(1, 3400) AS n"
+        )
+    target = installation.data.parent / "all.csv"
+    options = ("assets", "download", asset_id, str(target), "--format", "csv")
+    done = installation.geomill(*options, GEOMILL_DATA=str(installation.data))
+    assert done.code == 0, done.err
+    assert "a job writes it" in done.err
+    with target.open() as lines:
+        assert sum(1 for _ in lines) == 1 + 300 * 3401
+    installation.run("unpublish", asset_id, "--reason", "over")
+    href = done.err.split("/vector/", 1)[1].split()[0]
+    assert installation.client.get(f"/vector/{href}").status_code == 404
+    eventually(
+        lambda: not any(name.startswith("extracts/") for name in installation.zone("silver")), "the file is gone", 150
+    )

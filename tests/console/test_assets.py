@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.running import eventually
 from tests.console.conftest import OpenPage, picture, serious
@@ -90,6 +90,28 @@ def test_features_are_listed_filtered_chosen_and_coloured(open_page: OpenPage, f
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("alert")).to_be_visible()
     assert serious(page) == []
+
+
+def test_a_download_too_large_for_an_answer_is_ordered_and_begins_by_itself(
+    open_page: OpenPage, fields: str, tmp_path: Path
+) -> None:
+    """The page is told of two million rows. All else is real: the order, the job, the file."""
+    page = open_page("/assets")
+
+    def with_many_rows(route: Route) -> None:
+        answer = route.fetch()
+        document = answer.json()
+        document["outputs"]["stac_item"]["properties"]["table:row_count"] = 2_000_000
+        route.fulfill(response=answer, json=document)
+
+    page.route(f"**/api/assets/{fields}", with_many_rows)
+    page.goto(page.url.replace("/assets", f"/assets/{fields}"))
+    page.get_by_role("button", name="Download").first.click()
+    with page.expect_download(timeout=60_000) as download:
+        page.get_by_role("button", name="CSV").click()
+        page.get_by_text("a job writes it").wait_for()
+    download.value.save_as(tmp_path / "a.csv")
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + 100
 
 
 def test_going_back_makes_a_revision_that_waits_for_review(

@@ -1,12 +1,17 @@
 /** The services beside the API: tiles, values, features. Their answers have no types in the OpenAPI document, so each
  * reader says what it expects. */
 
-import { onRefused } from "./client";
+import { OWN_PAGE, onRefused } from "./client";
 import { problemOf, unreachable } from "./problem";
 
 /** Reads JSON of `/raster`, `/vector`, `/stac` or `/viewer`. Throws an `ApiProblem`. */
-export async function readService<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
-  const response = await fetch(path, { credentials: "same-origin", signal }).catch((error: unknown) => {
+export async function readService<Answer>(path: string, signal?: AbortSignal, method = "GET"): Promise<Answer> {
+  const response = await fetch(path, {
+    credentials: "same-origin",
+    headers: method === "GET" ? undefined : OWN_PAGE,
+    signal,
+    method,
+  }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw unreachable();
   });

@@ -16,6 +16,7 @@ from itertools import chain
 from geomill.backup.manifest import ObjectLine, ObjectsPart
 from geomill.backup.metering import ProgressMeter
 from geomill.backup.packing import packing
+from geomill.domain.assets.extract import CONTAINER as EXTRACTS
 from geomill.domain.assets.inventory import PUBLIC_CONTAINER
 from geomill.domain.engine.large import CONTAINER as LARGE_CONTAINER
 from geomill.domain.location import Folder, parse_location
@@ -30,7 +31,7 @@ BATCH = 1000
 ATTEMPTS = 3
 OUR_CONTAINERS = {
     Zone.BRONZE: ("uploads",),
-    Zone.SILVER: ("cogs", "vectors", "intermediates", "published", LARGE_CONTAINER),
+    Zone.SILVER: ("cogs", "vectors", "intermediates", "published", EXTRACTS, LARGE_CONTAINER),
     Zone.EXTERNAL: (PUBLIC_CONTAINER,),
 }
 """Containers that geomill writes to, for Azure, where containers cannot be listed."""

@@ -11,6 +11,7 @@ import typer
 from geomill.cli.client import gateway
 from geomill.cli.printing import Json, print_json
 from geomill.contract.assets import LinksView
+from geomill.contract.extracts import ExtractView
 from geomill.errors import NotFoundError
 
 AnyId = Annotated[str, typer.Argument(metavar="ID", help="Id of an asset, a request or a job.")]
@@ -47,12 +48,30 @@ def download(
     condition: Annotated[str | None, typer.Option("--filter", help="Only features of this CQL2 filter.")] = None,
     bbox: Annotated[str | None, typer.Option(help="Only this part: west,south,east,north in degrees.")] = None,
 ) -> None:
-    """Download an asset: a raster as its file or cut by a box, features in a format of your choice."""
+    """Download an asset: a raster as its file or cut by a box, features in a format of your choice. A file that is too
+    large for an answer is written by a job, which is waited for."""
     with gateway() as client:
         asset_id = client.assets.status(any_id).asset_id
         target = file or Path(f"{asset_id}.{_suffix(_require(client.assets.links(asset_id)), file_format)}")
-        size = client.assets.download(asset_id, target, file_format=file_format, condition=condition, bbox=bbox)
+        size = client.assets.download(
+            asset_id, target, file_format=file_format, condition=condition, bbox=bbox, on_extract=_Waiting()
+        )
     typer.echo(f"{target}  {size:,} bytes")
+
+
+class _Waiting:
+    """Says on standard error that a job writes the file, once."""
+
+    def __init__(self) -> None:
+        self._statuses: set[str] = set()
+
+    def __call__(self, extract: ExtractView) -> None:
+        if not self._statuses:
+            until = extract.expires_at.isoformat(timespec="minutes")
+            typer.echo(f"The file is large, so a job writes it. It is kept until {until}: {extract.href}", err=True)
+        if extract.status.value not in self._statuses:
+            typer.echo(extract.status.value, err=True)
+        self._statuses.add(extract.status.value)
 
 
 def _suffix(named: dict[str, str], file_format: str | None) -> str:

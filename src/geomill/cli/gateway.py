@@ -29,6 +29,7 @@ def gateway(host: Host = None, port: Port = None) -> None:
     from geomill.api.links import Links
     from geomill.cli.memory import limit_memory
     from geomill.cli.serving import serve
+    from geomill.platform.extracts import ExtractOffice
     from geomill.serve.services import Services
     from geomill.settings import gateway_settings
 
@@ -63,7 +64,13 @@ def gateway(host: Host = None, port: Port = None) -> None:
             inspection_settings=settings.inspection,
             settings=gateway_settings(settings, gateway_host=address, gateway_port=number),
             hosts=hosts,
-            services=Services(Zone.SILVER, context.reader_database_url() or url, context.storage(), key),
+            services=Services(
+                Zone.SILVER,
+                context.reader_database_url() or url,
+                context.storage(),
+                key,
+                ExtractOffice(workflow_registry, settings.queue.job_queue_name, settings.extract),
+            ),
             links=Links(
                 public_url, key, settings.serving.link_seconds, (settings.serving.external_url or "").rstrip("/")
             ),

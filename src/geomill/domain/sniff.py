@@ -38,7 +38,10 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
 )
 
 
-ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
+ZARR_ROOTS = ("zarr.json", ".zgroup", ".zmetadata")
+"""The files that name the folder in which they lie as a Zarr store."""
+ZARR_METADATA = (*ZARR_ROOTS, ".zarray", ".zattrs")
+ZARR_STORE = Kind("a Zarr store", _RASTER)
 _ZARR_MEMBER = re.compile(rb"[^/]+\.zarr/.*|(?:.*/)?(?:zarr\.json|\.z(?:group|array|attrs|metadata))", re.DOTALL)
 
 

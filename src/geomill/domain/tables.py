@@ -8,6 +8,7 @@ from geomill.domain.access.session import ConsoleSession
 from geomill.domain.assets.asset import Asset, AssetCollection
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending, ExternalAsset
+from geomill.domain.assets.extract import Extract
 from geomill.domain.assets.leftover import AssetLeftover
 from geomill.domain.assets.platform import Platform
 from geomill.domain.assets.request import PlatformRequest
@@ -58,6 +59,7 @@ TABLES: tuple[type[Entity], ...] = (
     AssetRevision,
     AssetLeftover,
     AssetStyle,
+    Extract,
     Upload,
     UploadPart,
     AuditEntry,

@@ -28,6 +28,7 @@ from geomill.engine.maintenance.absences import Absences
 from geomill.engine.maintenance.attendance import Attendance, AttendanceOptions
 from geomill.engine.maintenance.callbacks import CallbackCaller, CallbackOptions
 from geomill.engine.maintenance.entrance import Entrance
+from geomill.engine.maintenance.extracts import OldExtractOptions, OldExtracts
 from geomill.engine.maintenance.fetching import FetchOptions, UrlFetcher
 from geomill.engine.maintenance.leftovers import LeftoverOptions, Leftovers
 from geomill.engine.maintenance.reclaim import Reclaimer
@@ -78,6 +79,7 @@ class OrchestratorOptions:
     leftovers: LeftoverOptions = field(default_factory=LeftoverOptions)
     uploads: OldUploadOptions = field(default_factory=OldUploadOptions)
     fetching: FetchOptions = field(default_factory=FetchOptions)
+    extracts: OldExtractOptions = field(default_factory=OldExtractOptions)
 
 
 @dataclass
@@ -122,6 +124,7 @@ class Orchestrator:
         self._retention = Retention(self.pool, self.storage, options.retention, self._duties)
         self._leftovers = Leftovers(self.pool, self.storage, options.leftovers, self._duties)
         self._old_uploads = OldUploads(self.pool, self.storage, options.uploads, self._duties)
+        self._old_extracts = OldExtracts(self.pool, options.job_queue, self.storage, options.extracts, self._duties)
         self._fetcher = UrlFetcher(self.pool, self.storage, options.fetching, self._duties)
         self._attendance = Attendance(
             self.pool, options.job_queue, self.workflow_registry, self._recalled, options.attendance, self._duties
@@ -154,6 +157,7 @@ class Orchestrator:
             self._leftovers,
             self._attendance,
             self._old_uploads,
+            self._old_extracts,
             self._fetcher,
             *self._service_bus(),
         )

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from geomill.contract.inspection import Inspection
 from geomill.datasets.source import Source
 from geomill.domain.assets.asset import DataType
-from geomill.domain.sniff import HEADER_BYTES, kind_of
+from geomill.domain.sniff import HEADER_BYTES, ZARR_ROOTS, ZARR_STORE, kind_of
 from geomill.inspection.findings import Findings
 from geomill.sdk import HandlerContext, register_handler
 
@@ -34,7 +34,7 @@ def inspect_file(ctx: HandlerContext[InspectFileParams]) -> Inspection:
     params, findings = ctx.params, Findings()
     name = params.source.name
     size = ctx.storage.sync.stat(name).size
-    data_type = params.data_type or guessed_type(ctx.storage.sync.read(name, 0, HEADER_BYTES))
+    data_type = params.data_type or guessed_type(ctx.storage.sync.read(name, 0, HEADER_BYTES), params.source.file_name)
     inspection = Inspection(
         file_name=params.source.file_name,
         container_name=params.source.container_name,
@@ -61,7 +61,7 @@ def inspect_file(ctx: HandlerContext[InspectFileParams]) -> Inspection:
     return inspection.model_copy(update={"problems": findings.problems, "acceptable": not findings.has_error})
 
 
-def guessed_type(header: bytes) -> DataType:
+def guessed_type(header: bytes, file_name: str = "") -> DataType:
     """Return the type of the data by the first bytes of its file. A file that may hold both is taken for vectors."""
-    kind = kind_of(header)
+    kind = ZARR_STORE if file_name.rpartition("/")[2] in ZARR_ROOTS else kind_of(header)
     return DataType.RASTER if kind is not None and kind.data_types == ("raster",) else DataType.VECTOR

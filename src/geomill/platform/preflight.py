@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from geomill.domain.assets.asset import DataType
 from geomill.domain.objectname import ObjectName, Zone, check_container, check_path
-from geomill.domain.sniff import HEADER_BYTES, ZARR_METADATA, kind_of
+from geomill.domain.sniff import HEADER_BYTES, ZARR_METADATA, ZARR_ROOTS, ZARR_STORE, kind_of
 from geomill.errors import NotFoundError, Problem, SourceError, UnavailableError
 from geomill.storage import Storage
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
 AT_ONCE = 8
-ZIP_IT = "pack the folder of the Zarr store into one ZIP file, upload it to the bronze zone, and submit that"
+NAME_THE_ROOT = "name the store by its file zarr.json or .zgroup, or pack its folder into one ZIP file and submit that"
 
 
 def source_names(container: str, paths: Sequence[str]) -> list[ObjectName]:
@@ -66,9 +66,9 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> in
         raise missing(source) from None
     if info.size == 0:
         raise _refusal(f"the file '{source.path}' is empty", "upload it again")
-    if source.path.rpartition("/")[2] in ZARR_METADATA:
-        raise _refusal(f"the file '{source.path}' is a part of a Zarr store", ZIP_IT)
-    kind = kind_of(header)
+    if (file := source.path.rpartition("/")[2]) in ZARR_METADATA and file not in ZARR_ROOTS:
+        raise _refusal(f"the file '{source.path}' is a part of a Zarr store", NAME_THE_ROOT)
+    kind = ZARR_STORE if file in ZARR_ROOTS else kind_of(header)
     if kind is not None and data_type.value not in kind.data_types:
         raise _refusal(
             f"the file '{source.path}' is {kind.name}, which does not hold {data_type.value} data",
@@ -80,7 +80,7 @@ async def _look(storage: Storage, source: ObjectName, data_type: DataType) -> in
 def missing(source: ObjectName) -> SourceError:
     """Return the error for a missing file. A file in a container that the platform may not read gets the same
     answer."""
-    remedy = ZIP_IT if source.path.endswith(".zarr") else "upload it to the bronze zone first"
+    remedy = NAME_THE_ROOT if source.path.endswith(".zarr") else "upload it to the bronze zone first"
     return _refusal(f"the container '{source.container}' has no file '{source.path}'", remedy)
 
 

@@ -36,6 +36,21 @@ def _moment(value: object, unit: str, start: datetime) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def all_steps(times: Sequence[str | None], name: ObjectName, most: int) -> list[str]:
+    """Return the times of all steps. Raises a refusal if they cannot be told apart, or if they are too many."""
+    known = [text for text in times if text]
+    if not known or len(set(known)) < len(times):
+        raise _alike(name, len(times))
+    if len(known) > most:
+        raise refused(
+            "too_large",
+            f"'{name}' has {len(known):,} time steps, and a collection at most {most:,}: "
+            f"name those that you need in times, from {known[0]} to {known[-1]}",
+            times=known[:MOST_NAMED],
+        )
+    return known
+
+
 def chosen_step(times: Sequence[str | None], name: ObjectName, time: str | None) -> int:
     """Return the index of the one step that the option `time` names."""
     if time is None and len(times) == 1:
@@ -45,15 +60,19 @@ def chosen_step(times: Sequence[str | None], name: ObjectName, time: str | None)
     if len(steps) == 1:
         return steps[0]
     if not known or len(set(known)) < len(known):
-        raise refused(
-            "unsupported_dimensions",
-            f"'{name}' has {len(times):,} layers that cannot be told apart by their time: "
-            "write the layer to a file of its own, for example with ncks or gdal_translate -b",
-        )
+        raise _alike(name, len(times))
     raise refused(
         "choose_time",
         f"'{name}' has the times {listed(known)}: name one of them in the option time",
         time=known[:MOST_NAMED],
+    )
+
+
+def _alike(name: ObjectName, count: int) -> Exception:
+    return refused(
+        "unsupported_dimensions",
+        f"'{name}' has {count:,} layers that cannot be told apart by their time: "
+        "write the layer to a file of its own, for example with ncks or gdal_translate -b",
     )
 
 

@@ -33,6 +33,19 @@ def chosen(
     storage: Storage, name: ObjectName, variable: str | None, time: str | None
 ) -> Iterator[tuple[DatasetReader, int, str | None]]:
     """Open a variable. Yields the dataset, the band of the time step, and its time."""
+    with _opened(storage, name, variable) as dataset:
+        band, acquired = _step(dataset, name, time)
+        yield dataset, band, acquired
+
+
+def layer_times(storage: Storage, name: ObjectName, variable: str | None) -> list[str | None]:
+    """Return the time of each step of a variable."""
+    with _opened(storage, name, variable) as dataset:
+        return band_times(dataset)
+
+
+@contextmanager
+def _opened(storage: Storage, name: ObjectName, variable: str | None) -> Iterator[DatasetReader]:
     with _local(storage, name) as path:
         _check_self_contained(path, name)
         with opened_variable(storage, name, str(path)) as file:
@@ -41,8 +54,7 @@ def chosen(
                 names = {file.tags(1).get("NETCDF_VARNAME", ""): str(path)}
         place = names[chosen_variable(list(names), name, variable)]
         with opened_variable(storage, name, place) as dataset:
-            band, acquired = _step(dataset, name, time)
-            yield dataset, band, acquired
+            yield dataset
 
 
 @contextmanager

@@ -40,7 +40,7 @@ REFUSED = {
     b"EHFA_HEADER_TAG": ("an ERDAS IMAGINE file, which may lead to other files", CONVERT),
     b"SQLite format 3\0": ("a GeoPackage or another SQLite file", f"if it holds a raster, {CONVERT}"),
     b"<": ("an XML file", "upload the raster that it describes, or convert it to GeoTIFF with gdal_translate"),
-    b"{": ("a JSON file", "upload a Zarr store as one ZIP file; references to other files are not followed"),
+    b"{": ("a JSON file", "name a Zarr store by its zarr.json or .zgroup; references to other files are not followed"),
     b"GRIB": ("a GRIB file", CONVERT),
 }
 """Formats that are not read, and the remedy."""
@@ -176,8 +176,7 @@ def _driver(storage: Storage, name: ObjectName, formats: Mapping[bytes, str]) ->
             raise refused("unsupported_format", f"'{name}' is {kind}: {remedy}")
     raise refused(
         "unsupported_format",
-        f"'{name}' is none of GeoTIFF, JPEG 2000, NetCDF, a Zarr store in a ZIP file, or PNG and JPEG with a world "
-        f"file: {CONVERT}",
+        f"'{name}' is none of GeoTIFF, JPEG 2000, NetCDF, a Zarr store, or PNG and JPEG with a world file: {CONVERT}",
     )
 
 

@@ -27,6 +27,7 @@ from geomill.datasets.refusals import refused
 from geomill.domain.crs import EXAMPLES, is_crs
 from geomill.errors import NotFoundError
 from geomill.raster import netcdf, zarr_source
+from geomill.raster.cf import all_steps
 from geomill.raster.cog import describe
 from geomill.raster.inspection import alpha_band, nodata_of
 from geomill.raster.opening import PICTURES, bytes_per_pixel, first_bytes, opened, opened_picture
@@ -68,7 +69,7 @@ def placed_source(storage: Storage, name: ObjectName, options: SourceOptions) ->
             _with_crs(dataset, options, name) as placed,
         ):
             yield PlacedSource(placed, converted=True, bands=[band], acquired=acquired, driver="netCDF")
-    elif zarr_source.is_zip(start):
+    elif zarr_source.is_zarr(name, start):
         with (
             zarr_source.opened_layer(storage, name, options.variable, options.time) as layer,
             _with_crs(layer.dataset, options, name) as placed,
@@ -86,6 +87,16 @@ def placed_source(storage: Storage, name: ObjectName, options: SourceOptions) ->
     else:
         with opened(storage, name) as dataset:
             yield from _placed(dataset, options, name)
+
+
+def time_steps(storage: Storage, name: ObjectName, variable: str | None, most: int) -> list[str]:
+    """Return the times of all steps of a NetCDF file or Zarr store."""
+    start = first_bytes(storage, name)
+    if netcdf.is_netcdf(start):
+        return all_steps(netcdf.layer_times(storage, name, variable), name, most)
+    if zarr_source.is_zarr(name, start):
+        return all_steps(zarr_source.layer_times(storage, name, variable), name, most)
+    raise refused("unsupported_dimensions", f"'{name}' is no NetCDF file or Zarr store: leave out times")
 
 
 def _placed(dataset: DatasetReader, options: SourceOptions, name: ObjectName) -> Iterator[PlacedSource]:

@@ -75,7 +75,9 @@ def output_grid(dataset: DatasetReader, requested: str, tier: Tier = Tier.ANALYS
         return _own_grid(dataset), []
     _refuse_poles(dataset, target)
     bounds, warnings = _bounds(dataset, target)
-    grid = aligned(short_crs(target), bounds, pixel_side(dataset, target, bounds))
+    around_pole = target == WEB_MERCATOR and enclosed_pole(dataset)  # it stretches without limit towards the pole
+    side = finest_side if around_pole else pixel_side
+    grid = aligned(short_crs(target), bounds, side(dataset, target, bounds))
     share = _share_inside(dataset) if target == WEB_MERCATOR else 1.0
     _check_size(dataset, grid, share)
     scale = (grid.width / dataset.width, grid.height / dataset.height / share)
@@ -100,10 +102,10 @@ def _own_grid(dataset: DatasetReader) -> Grid:
 
 
 def _refuse_poles(dataset: DatasetReader, target: CRS) -> None:
-    if (target.is_geographic or target == WEB_MERCATOR) and enclosed_pole(dataset):
+    if target.is_geographic and enclosed_pole(dataset):
         raise refused(
             "covers_pole",
-            f"the raster covers a pole, which cannot be shown in {short_crs(target)[:20]}: "
+            f"the raster covers a pole, a point that {short_crs(target)[:20]} makes a line as wide as the world: "
             "leave out target_crs, or use 'source' or a polar CRS, such as EPSG:3413",
         )
 

@@ -23,6 +23,8 @@ DTYPES = {
     "int64": "i8", "float32": "f4", "float64": "f8",
 }  # fmt: skip
 MOST_DIMENSIONS = 8
+MOST_IN_SHARD = 200_000
+"""Chunks in a shard."""
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 Lengths = list[PositiveInt]
@@ -80,6 +82,33 @@ class ZarrV3Metadata(BaseModel):
     storage_transformers: list[JsonValue] = Field(default=[], max_length=0)
 
 
+class ZarrShardCodec(BaseModel):
+    """The configuration of the codec `sharding_indexed`."""
+
+    chunk_shape: Lengths = Field(max_length=MOST_DIMENSIONS)
+    codecs: list[ZarrCodec]
+    index_codecs: list[ZarrCodec]
+    index_location: Literal["start", "end"] = "end"
+
+
+@dataclass(frozen=True)
+class ZarrSharding:
+    """How chunks lie in a shard."""
+
+    chunks_in: tuple[int, ...]
+    """The number of chunks along each dimension of a shard."""
+    index_at_end: bool
+    checksum: bool
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.chunks_in)
+
+    @property
+    def index_bytes(self) -> int:
+        return 16 * self.count + 4 * self.checksum
+
+
 @dataclass(frozen=True)
 class ZarrArray:
     """The layout of an array whose chunks can be read."""
@@ -97,6 +126,13 @@ class ZarrArray:
     """Written before the numbers of a chunk in its key."""
     separator: str
     attributes: dict[str, Any] = field(default_factory=dict)
+    shards: ZarrSharding | None = None
+
+    @property
+    def stored_grid(self) -> tuple[int, ...]:
+        """The number of stored files along each dimension: of shards, or of chunks."""
+        per_file = self.shards.chunks_in if self.shards else (1,) * len(self.shape)
+        return tuple(-(-count // per) for count, per in zip(self.grid, per_file, strict=True))
 
     @property
     def chunk_bytes(self) -> int:
@@ -130,7 +166,7 @@ def _unsupported(name: ObjectName, variable: str, feature: str) -> Exception:
     return refused(
         "unsupported_format",
         f"the variable '{variable[:60]}' of '{name}' has {feature}. Write it as numbers in chunks that are compressed "
-        f"with one of {', '.join(COMPRESSORS)}, without filters and shards, or convert it to NetCDF or GeoTIFF",
+        f"with one of {', '.join(COMPRESSORS)}, without filters, or convert it to NetCDF or GeoTIFF",
     )
 
 
@@ -155,14 +191,15 @@ def _version_2(node: dict[str, Any], attributes: dict[str, Any]) -> ZarrArray:
 
 def _version_3(node: dict[str, Any], attributes: dict[str, Any]) -> ZarrArray:
     metadata = ZarrV3Metadata.model_validate(node)
-    dtype, compressor = _codecs(metadata.codecs, DTYPES[_dtype(metadata.data_type, list(DTYPES))])
+    chunks, codecs, sharding = _sharding(tuple(metadata.chunk_grid.configuration.chunk_shape), metadata.codecs)
+    dtype, compressor = _codecs(codecs, DTYPES[_dtype(metadata.data_type, list(DTYPES))])
     keys = metadata.chunk_key_encoding
     default = keys.name == "default"
     separator = keys.configuration.separator or ("/" if default else ".")
     names = {"_ARRAY_DIMENSIONS": metadata.dimension_names} if metadata.dimension_names else {}
     return ZarrArray(
         shape=tuple(metadata.shape),
-        chunks=tuple(metadata.chunk_grid.configuration.chunk_shape),
+        chunks=chunks,
         dtype=dtype,
         compressor=compressor,
         order="C",
@@ -171,7 +208,28 @@ def _version_3(node: dict[str, Any], attributes: dict[str, Any]) -> ZarrArray:
         prefix=f"c{separator}" if default else "",
         separator=separator,
         attributes={**attributes, **names},
+        shards=sharding,
     )
+
+
+def _sharding(
+    stored: tuple[int, ...], codecs: list[ZarrCodec]
+) -> tuple[tuple[int, ...], list[ZarrCodec], ZarrSharding | None]:
+    """Return the shape of the chunks, their codecs, and how they lie in shards if they do."""
+    if [codec.name for codec in codecs] != ["sharding_indexed"]:
+        return stored, codecs, None
+    shard = ZarrShardCodec.model_validate(codecs[0].configuration)
+    chunks = tuple(shard.chunk_shape)
+    if len(chunks) != len(stored) or any(whole % part for whole, part in zip(stored, chunks, strict=True)):
+        raise UnsupportedZarr("shards that are not whole chunks")
+    names = [codec.name for codec in shard.index_codecs]
+    if names not in (["bytes"], ["bytes", "crc32c"]) or shard.index_codecs[0].configuration.get("endian") == "big":
+        raise UnsupportedZarr(f"shards whose index has the codecs {', '.join(name[:30] for name in names[:5])}")
+    chunks_in = tuple(whole // part for whole, part in zip(stored, chunks, strict=True))
+    sharding = ZarrSharding(chunks_in, shard.index_location == "end", "crc32c" in names)
+    if sharding.count > MOST_IN_SHARD:
+        raise UnsupportedZarr(f"shards of {sharding.count:,} chunks, and at most {MOST_IN_SHARD:,} are read,")
+    return chunks, shard.codecs, sharding
 
 
 def _codecs(codecs: list[ZarrCodec], code: str) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""Variables and time steps of Zarr stores, version 2 and 3, in a ZIP file."""
+"""Variables and time steps of Zarr stores, version 2 and 3, in a ZIP file or a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyproj
 from pyproj.exceptions import CRSError
@@ -22,8 +22,9 @@ from geomill.datasets.refusals import refused
 from geomill.domain.crs import is_crs
 from geomill.raster.cf import cf_times, chosen_step, chosen_variable
 from geomill.raster.opening import LONGEST_SIDE, MOST_STEPS, opened_coordinate, opened_variable
+from geomill.raster.zarr_files import ZIP, folder_files, is_root, zipped_files
 from geomill.raster.zarr_metadata import ZarrArray
-from geomill.raster.zarr_store import ZIP, ZarrStore, opened_store
+from geomill.raster.zarr_store import ZarrStore
 from geomill.sdk import ObjectName, Storage
 
 GEOGRAPHIC = "EPSG:4326"
@@ -43,28 +44,46 @@ class ZarrLayer:
     warnings: list[str] = field(default_factory=list)
 
 
-def is_zip(start: bytes) -> bool:
-    return start.startswith(ZIP)
+def is_zarr(name: ObjectName, start: bytes) -> bool:
+    return start.startswith(ZIP) or is_root(name)
 
 
 @contextmanager
 def opened_layer(storage: Storage, name: ObjectName, variable: str | None, time: str | None) -> Iterator[ZarrLayer]:
     """Open a time step of a variable."""
     with tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder:
-        source, target = Path(folder) / "source.zip", Path(folder) / "layer"
-        storage.sync.get_file(name, source)
-        with opened_store(source, name) as store:
-            path = chosen_variable(_variables(store), name, variable)
-            reading = _LayerReading(storage, store, path, store.array(path), target)
+        target = Path(folder) / "layer"
+        with _opened_store(storage, name, Path(folder)) as store:
+            reading = _LayerReading.of(storage, store, variable, target)
             index, acquired = reading.step(time)
             warnings, nodata = reading.write(index)
-        source.unlink()
         with opened_variable(storage, name, _gdal_name(target, "values", index), "Zarr") as dataset:
             if nodata is None:
                 yield ZarrLayer(dataset, acquired, warnings)
                 return
             with WarpedVRT(dataset, src_nodata=nodata, nodata=nodata, **_grid(dataset)) as masked:
                 yield ZarrLayer(masked, acquired, warnings)
+
+
+def layer_times(storage: Storage, name: ObjectName, variable: str | None) -> list[str | None]:
+    """Return the time of each step of a variable. The list has one entry if the variable has no steps."""
+    with (
+        tempfile.TemporaryDirectory(prefix=DRAFT_PREFIX) as folder,
+        _opened_store(storage, name, Path(folder)) as store,
+    ):
+        return _LayerReading.of(storage, store, variable, Path(folder) / "layer").times()
+
+
+@contextmanager
+def _opened_store(storage: Storage, name: ObjectName, folder: Path) -> Iterator[ZarrStore]:
+    if is_root(name):
+        yield ZarrStore(folder_files(storage, name), name)
+        return
+    source = folder / "source.zip"
+    storage.sync.get_file(name, source)
+    with zipped_files(source, name) as files:
+        yield ZarrStore(files, name)
+    source.unlink()
 
 
 def _grid(dataset: DatasetReader) -> dict[str, Any]:
@@ -99,6 +118,12 @@ class _LayerReading:
     array: ZarrArray
     target: Path
 
+    @classmethod
+    def of(cls, storage: Storage, store: ZarrStore, variable: str | None, target: Path) -> Self:
+        """Begin to read the variable that the option names, or the only one."""
+        path = chosen_variable(_variables(store), store.name, variable)
+        return cls(storage, store, path, store.array(path), target)
+
     def __post_init__(self) -> None:
         names = self.array.attributes.get("_ARRAY_DIMENSIONS")
         if not isinstance(names, list) or len(names) != len(self.array.shape) or not all(names):
@@ -108,6 +133,13 @@ class _LayerReading:
             raise self._unsupported("columns before rows: transpose it to (time, y, x)")
         self.target.mkdir()
         (self.target / ".zgroup").write_text(json.dumps({"zarr_format": 2}))
+
+    def times(self) -> list[str | None]:
+        """Return the time of each step along the only dimension that has several."""
+        for number, (dimension, length) in enumerate(zip(self.dimensions[:-2], self.array.shape[:-2], strict=True)):
+            if length > 1 and (times := self._times(dimension, length, f"t{number}")):
+                return times
+        return [None]
 
     def step(self, time: str | None) -> tuple[tuple[int, ...], str | None]:
         """Return the index along all dimensions but the last two, and the time there."""

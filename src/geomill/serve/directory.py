@@ -19,7 +19,8 @@ from geomill.domain.objectname import Zone
 from geomill.errors import NotFoundError, Unauthenticated
 from geomill.raster.rendering import kind_of, stretches
 from geomill.remedies import NEW_LINK
-from geomill.store import serving
+from geomill.store import extracts, serving
+from geomill.store.extracts import OrderedExtract
 from geomill.store.pool import Pool
 from geomill.store.serving import Bounds, Faces, FeatureTable, Page
 
@@ -104,6 +105,18 @@ class Directory:
             if len(self._results) > MOST_RESULTS:
                 self._results.popitem(last=False)
         return self._results[job_id]
+
+    async def extract(self, asset_id: str, extract_id: str, sight: Sight) -> OrderedExtract:
+        """Return an extract, always as the database has it now. Raises `NotFoundError` if it does not exist any more or
+        may not be seen."""
+        async with self._pool.connection(timeout=PATIENCE_SECONDS) as conn:
+            ordered = await extracts.get(conn, asset_id, extract_id)
+        if ordered is None or not ordered.visible_to(sight):
+            raise NotFoundError(
+                f"the asset '{asset_id[:LONGEST_ID]}' has no extract '{extract_id[:LONGEST_ID]}' for you",
+                remedy="order it again",
+            )
+        return ordered
 
     async def page(
         self,

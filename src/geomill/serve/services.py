@@ -24,7 +24,8 @@ from geomill.serve.access import sight_for, signed_link
 from geomill.storage import Storage
 from geomill.store.pool import Pool
 
-if TYPE_CHECKING:  # its imports take long
+if TYPE_CHECKING:  # their imports take long
+    from geomill.platform.extracts import ExtractOffice
     from geomill.serve.directory import Directory
 
 log = logging.getLogger(__name__)
@@ -53,12 +54,15 @@ class _Route:
 
 
 class Services:
-    """The services of a zone. `url` is the zone's database. `key` signs links; without one links are not signed."""
+    """The services of a zone. `url` is the zone's database. `key` signs links; without one links are not signed.
+    `office` takes orders of extracts; without one they are refused."""
 
     prefixes = PREFIXES
 
-    def __init__(self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None) -> None:
-        self.zone, self._url, self._storage, self._key = zone, url, storage, key
+    def __init__(
+        self, zone: Zone, url: str, storage: Storage, key: LinkKey | None = None, office: ExtractOffice | None = None
+    ) -> None:
+        self.zone, self._url, self._storage, self._key, self._office = zone, url, storage, key, office
         self._apps: Mapping[str, ASGIApp] = {}
         self._directory: Directory  # set when the applications are built
         self._built, self._requested = asyncio.Event(), asyncio.Event()
@@ -143,6 +147,7 @@ class Services:
         """Import and create the applications. Runs in a thread because the imports are slow."""
         from geomill.serve import searches
         from geomill.serve.directory import Directory
+        from geomill.serve.downloads.extracts import Extracts
         from geomill.serve.raster.app import create_raster_app
         from geomill.serve.stac import create_stac_app
         from geomill.serve.vector.app import create_vector_app
@@ -150,7 +155,9 @@ class Services:
         from geomill.serve.wms.app import create_wms_app
 
         directory = self._directory = Directory(pool, self.zone)
-        raster_app, vector_app = create_raster_app(directory, self._storage), create_vector_app(directory, self._url)
+        extracts = Extracts(directory, self._storage, pool, self._office)
+        raster_app = create_raster_app(directory, self._storage, extracts)
+        vector_app = create_vector_app(directory, self._url, extracts)
         zone: Literal["external", "internal"] = "external" if self.zone is Zone.EXTERNAL else "internal"
         stac_app = create_stac_app(database_url=self._url, zone=zone, storage=self._storage, directory=directory)
         raster_app.include_router(searches.router(directory, stac_app))

@@ -1880,6 +1880,38 @@ COMMENT ON TABLE app.asset_styles IS 'A named style of an asset. At most one of 
 
 COMMENT ON COLUMN app.asset_styles.style IS 'A `RasterStyle` or `VectorStyle`';
 
+CREATE TABLE app.extracts (
+    extract_id varchar(64) NOT NULL,
+    asset_id varchar(64) NOT NULL,
+    revision integer NOT NULL,
+    withdrawn_through integer NOT NULL,
+    ordered_by varchar(200) NOT NULL,
+    file_name varchar(200) NOT NULL,
+    media_type varchar(100) NOT NULL,
+    work jsonb NOT NULL,
+    most_bytes bigint NOT NULL,
+    job_id varchar(64) NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    expires_at timestamptz NOT NULL,
+    removing boolean DEFAULT false NOT NULL,
+    CONSTRAINT extracts_pkey PRIMARY KEY (extract_id),
+    CONSTRAINT extracts_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES app.geospatial_assets (asset_id) ON DELETE RESTRICT
+);
+
+CREATE INDEX idx_extracts_caller ON app.extracts USING btree (ordered_by);
+
+CREATE INDEX idx_extracts_asset ON app.extracts USING btree (asset_id);
+
+COMMENT ON TABLE app.extracts IS 'A file that a job writes for a caller. It goes when its time is over, or when its revision goes.';
+
+COMMENT ON COLUMN app.extracts.withdrawn_through IS 'That of the asset at the order; a withdrawal since then ends the extract';
+
+COMMENT ON COLUMN app.extracts.ordered_by IS 'The caller whose limits count it';
+
+COMMENT ON COLUMN app.extracts.work IS 'What the job writes, without credentials';
+
+COMMENT ON COLUMN app.extracts.removing IS 'Whether its file is being deleted; nobody gets it any more';
+
 CREATE TABLE app.uploads (
     upload_id varchar(64) NOT NULL,
     platform_id varchar(50) NOT NULL,

@@ -203,6 +203,19 @@ class EventsStatements(Statements):
     of_job: LiteralString
 
 
+class ExtractsStatements(Statements):
+    noun = "extracts"
+
+    create: LiteralString
+    figures: LiteralString
+    get: LiteralString
+    remove: LiteralString
+    same: LiteralString
+    serialise: LiteralString
+    take_due: LiteralString
+    work: LiteralString
+
+
 class InboxStatements(Statements):
     noun = "inbox"
 
@@ -776,6 +789,8 @@ def queries(noun: Literal["duties"]) -> DutiesStatements: ...
 @overload
 def queries(noun: Literal["events"]) -> EventsStatements: ...
 @overload
+def queries(noun: Literal["extracts"]) -> ExtractsStatements: ...
+@overload
 def queries(noun: Literal["inbox"]) -> InboxStatements: ...
 @overload
 def queries(noun: Literal["instances"]) -> InstancesStatements: ...
@@ -865,6 +880,7 @@ _CLASSES: dict[str, type[Statements]] = {
     "definitions": DefinitionsStatements,
     "duties": DutiesStatements,
     "events": EventsStatements,
+    "extracts": ExtractsStatements,
     "inbox": InboxStatements,
     "instances": InstancesStatements,
     "job_lists": JobListsStatements,

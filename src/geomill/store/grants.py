@@ -19,6 +19,7 @@ from geomill.domain.access.session import ConsoleSession
 from geomill.domain.assets.asset import EXECUTION_FIELDS, Asset
 from geomill.domain.assets.audit import AuditEntry
 from geomill.domain.assets.catalogue import CatalogueCollection, CataloguePending
+from geomill.domain.assets.extract import Extract
 from geomill.domain.assets.leftover import AssetLeftover
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
@@ -42,6 +43,8 @@ READER, LOADER, EXTERNAL = DatabaseRole.READER, DatabaseRole.LOADER, DatabaseRol
 READ = ("SELECT",)
 WRITE = ("SELECT", "INSERT", "UPDATE", "DELETE")
 FEATURES, STAGING = "geo", "geo_staging"
+EXTRACT_WORK = ("extract_id", "job_id", "file_name", "media_type", "work", "most_bytes", "removing")
+"""What a job reads of its own extract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ _INSIDE = {
     (READER, AssetLeftover): Right(READ),
     (READER, AssetStyle): Right(READ),
     (ENGINE, AssetLeftover): Right(WRITE),
+    (ENGINE, Extract): Right(WRITE),
     (ENGINE, Upload): Right(WRITE),
     (ENGINE, UploadPart): Right(WRITE),
     (READER, ApiKey): Right(READ, ("last_used_at",)),
@@ -96,6 +100,7 @@ _INSIDE = {
     (READER, Job): Right(read_columns=("job_id", "status", "result_data", "asset_id")),
     (READER, StageRun): Right(READ),
     (LOADER, Job): Right(read_columns=("job_id", "completed_at")),
+    (LOADER, Extract): Right(read_columns=EXTRACT_WORK),
 }
 
 

@@ -35,12 +35,16 @@ async def test_a_source_that_cannot_be_it_is_refused(office, content, says):
     assert await office.rows("SELECT FROM app.geospatial_assets") == []
 
 
-@pytest.mark.parametrize("name", ["climate.zarr", "climate.zarr/zarr.json", "climate.zarr/.zgroup"])
-async def test_a_folder_of_zarr_must_be_packed(office, name):
-    for part in ("zarr.json", ".zgroup"):
+@pytest.mark.parametrize("name", ["climate.zarr", "climate.zarr/rain/.zarray"])
+async def test_a_folder_of_zarr_is_named_by_its_root(office, name):
+    for part in ("zarr.json", ".zgroup", "rain/.zarray"):
         await put(office, f"climate.zarr/{part}", b"{}")
-    with pytest.raises(SourceError, match="into one ZIP file"):
+    with pytest.raises(SourceError, match=r"by its file zarr\.json or \.zgroup"):
         await office.submit(file_names=[name])
+    for root in ("climate.zarr/zarr.json", "climate.zarr/.zgroup"):
+        with pytest.raises(SourceError, match="does not hold vector data"):
+            await office.submit(file_names=[root], data_type=DataType.VECTOR)
+    assert (await office.submit(file_names=["climate.zarr/.zgroup"])).warnings == []
 
 
 async def test_an_unknown_kind_is_left_to_the_workflow(office):

@@ -163,7 +163,7 @@ def test_a_source_that_is_replaced_meanwhile_is_noticed(storage: Storage) -> Non
     ("crs", "transform", "target", "code"),
     [
         ("EPSG:3413", Affine(10_000, 0, -1_000_000, 0, -10_000, 1_000_000), "EPSG:4326", "covers_pole"),
-        ("EPSG:3413", Affine(10_000, 0, -1_000_000, 0, -10_000, 1_000_000), "EPSG:3857", "covers_pole"),
+        ("EPSG:3413", Affine(1_000, 0, -100_000, 0, -1_000, 100_000), "EPSG:3857", "outside_target"),
         ("EPSG:32660", sources.ANTIMERIDIAN, "EPSG:3857", "crosses_antimeridian"),
         (sources.UTM, sources.UTM_PLACE, "EPSG:999999", "bad_target_crs"),
         (sources.UTM, sources.UTM_PLACE, "nonsense", "bad_target_crs"),

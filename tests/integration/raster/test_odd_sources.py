@@ -15,7 +15,9 @@ from rasterio.io import MemoryFile
 from rasterio.rpc import RPC
 
 from geomill.domain.states import JobStatus
+from geomill.handlers.raster.list_times import list_times
 from geomill.sdk import ObjectName, Storage
+from geomill.sdk.testing import run_handler
 from tests.integration.engine.platform import EnginePlatform
 from tests.integration.raster import sources
 from tests.integration.raster.odd import published, validated
@@ -202,3 +204,11 @@ async def test_time_steps_become_rasters_with_a_datetime_each(platform: EnginePl
     for step, scene in zip((0, 2), (job.result_data or {})["scenes"].values(), strict=True):
         with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
             np.testing.assert_array_equal(dataset.read(1), RAIN[step])
+
+
+def test_all_times_of_netcdf_are_listed(storage: Storage) -> None:
+    put_netcdf(storage, variables=("rain", "snow"))
+    params = {"container_name": sources.CONTAINER, "file_name": "climate.nc", "times": ["all"]}
+    run = run_handler(list_times, {**params, "variable": "snow"}, storage=storage)
+    assert run.output == {"times": [f"2024-01-0{day}T00:00:00Z" for day in (1, 2, 3)]}
+    assert run_handler(list_times, params, storage=storage).ended.error_code == "choose_variable"

@@ -22,8 +22,9 @@ from affine import Affine
 from numpy.typing import NDArray
 
 from geomill.domain.states import JobStatus
+from geomill.handlers.raster.list_times import list_times
 from geomill.inspection.task import inspect_file
-from geomill.raster import zarr_store
+from geomill.raster import zarr_files, zarr_shards
 from geomill.sdk import ObjectName, Storage
 from geomill.sdk.testing import run_handler
 from tests.integration.engine.platform import EnginePlatform
@@ -102,6 +103,61 @@ def put(
         for path, content in files.items():
             archive.writestr(folder + path, content)
     return sources.put(storage, memory.getvalue(), name)
+
+
+def put_folder(storage: Storage, files: Files, folder: str = "climate.zarr") -> str:
+    """Put the store as a folder into bronze. Returns the file that names it."""
+    for path, content in files.items():
+        sources.put(storage, content, f"{folder}/{path}")
+    return f"{folder}/{'zarr.json' if 'zarr.json' in files else '.zgroup'}"
+
+
+MISSING = (2**64 - 1, 2**64 - 1)
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C by polynomial division, bit by bit."""
+    register = 0xFFFFFFFF
+    for byte in data:
+        for bit in range(8):
+            register = (register >> 1) ^ (0x82F63B78 if (register ^ (byte >> bit)) & 1 else 0)
+    return register ^ 0xFFFFFFFF
+
+
+def sharded(
+    name: str,
+    data: NDArray[Any],
+    shard: tuple[int, ...],
+    chunk: tuple[int, ...],
+    dims: list[str],
+    *,
+    at_end: bool = True,
+    checksum: bool = True,
+    left_out: tuple[int, ...] = (),
+    **attributes: Any,
+) -> Files:
+    """An array of version 3 in shards. `left_out` are the numbers of chunks that no shard stores."""
+    index_codecs: list[Any] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    sharding = {
+        "chunk_shape": chunk,
+        "codecs": [index_codecs[0], {"name": "gzip", "configuration": {"level": 1}}],
+        "index_codecs": [*index_codecs, {"name": "crc32c"}] if checksum else index_codecs,
+        "index_location": "end" if at_end else "start",
+    }
+    files = version_3(name, data, shard, dims, **attributes)
+    files = changed(files, f"{name}/zarr.json", codecs=[{"name": "sharding_indexed", "configuration": sharding}])
+    for key, part in chunk_bytes(data, shard).items():
+        inner = chunk_bytes(np.frombuffer(part, data.dtype).reshape(shard), chunk)
+        index_bytes = 16 * len(inner) + 4 * checksum
+        body, places, begin = b"", [], 0 if at_end else index_bytes
+        for number, content in enumerate(inner.values()):
+            packed = b"" if number in left_out else gzip.compress(content)
+            places.append((begin + len(body), len(packed)) if packed else MISSING)
+            body += packed
+        index = b"".join(struct.pack("<QQ", *place) for place in places)
+        index += struct.pack("<I", crc32c(index)) if checksum else b""
+        files[f"{name}/c/{'/'.join(map(str, key))}"] = body + index if at_end else index + body
+    return files
 
 
 def changed(files: Files, path: str, **fields: Any) -> Files:
@@ -209,7 +265,15 @@ def test_stores_that_gdal_wrote(storage: Storage, tmp_path: Path, layout: str, c
     np.testing.assert_array_equal(values[0].data, data)
 
 
-SHARDS = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [1, 5, 8], "codecs": []}}]
+INNER = [{"name": "bytes"}, {"name": "pickle"}]
+BYTES = [{"name": "bytes"}]
+
+
+def shard_codec(**configuration: Any) -> list[dict[str, Any]]:
+    whole = {"chunk_shape": [1, 5, 8], "codecs": BYTES, "index_codecs": BYTES, **configuration}
+    return [{"name": "sharding_indexed", "configuration": whole}]
+
+
 PICKLED = [{"id": "pickle"}]
 
 
@@ -231,7 +295,21 @@ PICKLED = [{"id": "pickle"}]
          "unsupported_dimensions", "transpose"),
         (climate(version_2) | {"rain/.zarray": b"[" * 100_000}, "unreadable", "not JSON"),
         (climate(version_2) | {"rain/1.0.0": b"no zlib"}, "unreadable", "damaged"),
-        (changed(climate(version_3), "rain/zarr.json", codecs=SHARDS), "unsupported_format", "sharding_indexed"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(codecs=INNER)),
+         "unsupported_format", "pickle"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(codecs=shard_codec())),
+         "unsupported_format", "sharding_indexed"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(index_codecs=INNER)),
+         "unsupported_format", "index has the codecs bytes, pickle"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(chunk_shape=[2, 3, 32])),
+         "unsupported_format", "not whole chunks"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(chunk_shape=[2, 20])),
+         "unsupported_format", "not whole chunks"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=[*shard_codec(), {"name": "gzip"}]),
+         "unsupported_format", "sharding_indexed, gzip"),
+        (changed(climate(version_3), "rain/zarr.json", codecs=shard_codec(chunk_shape=[1, 1, 1]),
+                 chunk_grid={"name": "regular", "configuration": {"chunk_shape": [3, 1000, 1000]}}),
+         "unsupported_format", "shards of 3,000,000 chunks"),
         (changed(climate(version_3), "rain/zarr.json", storage_transformers=[{}]),
          "unsupported_format", "transformers"),
         (changed(climate(version_3), "rain/zarr.json", data_type="string"), "unsupported_format", "'string'"),
@@ -248,6 +326,106 @@ def test_stores_that_are_refused(storage: Storage, files: Files, code: str, word
     assert "/tmp" not in run.error
 
 
+@VERSIONS
+@pytest.mark.parametrize("folder", ["climate.zarr", "a/b/climate"])
+def test_a_folder_is_a_store_by_the_name_of_its_root(storage: Storage, version: Version, folder: str) -> None:
+    files = climate(version, variables=("rain", "snow"))
+    root = put_folder(storage, files, folder)
+    put_folder(storage, climate(version, variables=("other",)), f"{folder}2")  # beside it, with the same beginning
+    assert validated(storage, root).ended.error_code == "choose_variable"
+    assert "rain, snow: name" in validated(storage, root).error
+    validation, data, profile = published(storage, root, variable="rain", time="2024-01-02")
+    assert validation["facts"]["acquired"] == "2024-01-02T00:00:00Z"
+    assert profile["transform"] == NORTH_UP
+    np.testing.assert_array_equal(data[0].data, RAIN[1])
+
+
+def test_a_folder_is_bounded_and_read_from_its_own_container(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = put_folder(storage, climate(version_3))
+    sources.put(storage, b"{}", "elsewhere.zarr/.zgroup")
+    assert "without an array" in validated(storage, "elsewhere.zarr/.zgroup").error
+    monkeypatch.setattr(zarr_files, "MOST_FILES", 10)
+    assert "the maximum is 10" in validated(storage, root).error
+
+
+SHARDED = [(3, 40, 64), (2, 20, 90), (1, 60, 96), (3, 60, 120)]
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("kind", ["zip", "deflated", "folder"])
+@pytest.mark.parametrize("shard", SHARDED)
+def test_chunks_come_out_of_their_shards(
+    storage: Storage, shard: tuple[int, ...], kind: str, checksum: bool, at_end: bool
+) -> None:
+    chunk = (1, shard[1] // 2, shard[2] // 2)
+    dims = ["time", "lat", "lon"]
+    files = {**climate(version_3), **sharded("rain", RAIN, shard, chunk, dims, at_end=at_end, checksum=checksum)}
+    if kind == "folder":
+        name = put_folder(storage, files)
+    else:
+        put(storage, files, method=zipfile.ZIP_DEFLATED if kind == "deflated" else zipfile.ZIP_STORED)
+        name = "climate.zarr.zip"
+    for step, day in ((0, "2024-01-01"), (2, "2024-01-03")):
+        _, data, _ = published(storage, name, time=day)
+        np.testing.assert_array_equal(data[0].data, RAIN[step])
+
+
+def test_a_chunk_that_no_shard_stores_has_the_fill_value(storage: Storage) -> None:
+    dims = ["time", "lat", "lon"]
+    files = sharded("rain", RAIN, (1, 60, 96), (1, 30, 48), dims, left_out=(3,), _FillValue=0)
+    put(storage, {**climate(version_3), **files})
+    validation, data, _ = published(storage, "climate.zarr.zip", time="2024-01-02")
+    assert "1 of 4 chunks are not stored" in " ".join(validation["warnings"])
+    assert data[0].mask[30:, 48:].all()
+    assert not data[0].mask[:30].any()
+    np.testing.assert_array_equal(data[0].data[:30], RAIN[1][:30])
+
+
+def test_crc32c_is_that_of_rfc_3720() -> None:
+    assert zarr_shards.crc32c(b"123456789") == crc32c(b"123456789") == 0xE3069283
+    assert zarr_shards.crc32c(bytes(32)) == 0x8A9136AA
+
+
+def broken(shard: bytes, number: int) -> bytes:
+    """Break a shard with its index at the end, of four chunks and without a checksum."""
+    index = [list(struct.unpack_from("<QQ", shard, len(shard) - 64 + 16 * n)) for n in range(4)]
+    broken_shards = [
+        lambda: shard[:-1],
+        lambda: shard[:40],
+        lambda: b"",
+        lambda: index[0].__setitem__(0, len(shard)),
+        lambda: index[0].__setitem__(1, 2**40),
+        lambda: index[0].__setitem__(0, 2**63),
+        lambda: index[0].__setitem__(1, 3),
+    ]
+    changed_shard = broken_shards[number]()
+    if changed_shard is not None:
+        return changed_shard
+    return shard[:-64] + b"".join(struct.pack("<QQ", *place) for place in index)
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_damaged_shards_are_refused(storage: Storage, number: int) -> None:
+    dims = ["time", "lat", "lon"]
+    files = {**climate(version_3), **sharded("rain", RAIN, (1, 60, 96), (1, 30, 48), dims, checksum=False)}
+    files["rain/c/0/0/0"] = broken(files["rain/c/0/0/0"], number)
+    put(storage, files)
+    run = validated(storage, "climate.zarr.zip", time="2024-01-01")
+    assert (run.ended.error_code, run.ended.retryable) == ("unreadable", False), run.error
+    assert validated(storage, "climate.zarr.zip", time="2024-01-02").success
+
+
+def test_an_index_with_a_wrong_checksum_is_refused(storage: Storage) -> None:
+    dims = ["time", "lat", "lon"]
+    files = {**climate(version_3), **sharded("rain", RAIN, (1, 60, 96), (1, 30, 48), dims)}
+    shard = files["rain/c/0/0/0"]
+    files["rain/c/0/0/0"] = shard[:-20] + bytes([shard[-20] ^ 1]) + shard[-19:]
+    put(storage, files)
+    run = validated(storage, "climate.zarr.zip", time="2024-01-01")
+    assert (run.ended.error_code, "damaged shard" in run.error) == ("unreadable", True)
+
+
 def test_consolidated_metadata_cannot_lead_elsewhere(storage: Storage) -> None:
     """GDAL would believe them rather than the metadata of the arrays, which are checked."""
     files = climate(version_2)
@@ -260,7 +438,7 @@ def test_consolidated_metadata_cannot_lead_elsewhere(storage: Storage) -> None:
 
 def test_damaged_zip_files_are_refused(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     name = put(storage, climate(version_2))
-    monkeypatch.setattr(zarr_store, "MOST_CHUNKS", 10)
+    monkeypatch.setattr(zarr_files, "MOST_FILES", 10)
     assert "the maximum is 10" in validated(storage, "climate.zarr.zip").error
     sources.put(storage, storage.sync.read(name, 0, 500), "half.zip")
     assert validated(storage, "half.zip").ended.error_code == "unreadable"
@@ -308,3 +486,41 @@ async def test_time_steps_become_rasters_with_a_datetime_each(platform: EnginePl
     for step, scene in zip((0, 2), (job.result_data or {})["scenes"].values(), strict=True):
         with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
             np.testing.assert_array_equal(dataset.read(1), RAIN[step])
+
+
+async def test_all_time_steps_become_a_series(platform: EnginePlatform, storage: Storage) -> None:
+    root = put_folder(storage, climate(version_3, variables=("rain", "snow")))
+    platform.worker(concurrency=2)
+    inputs = {"container_name": sources.CONTAINER, "file_names": [root], "variable": "snow", "times": ["all"]}
+    job = await platform.run("process_raster_collection", inputs)
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    result = job.result_data or {}
+    days = [f"2024-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    assert [item["properties"]["datetime"] for item in result["stac_items"]] == days
+    for step, scene in enumerate(result["scenes"].values()):
+        with rasterio.open(storage.gdal_path(ObjectName.parse("silver/" + scene["blob_path"]))) as dataset:
+            np.testing.assert_array_equal(dataset.read(1), RAIN[step] + 100_000)
+
+
+def listed_times(storage: Storage, file_name: str, **params: Any) -> Any:
+    place = {"container_name": sources.CONTAINER, "file_name": file_name, "times": ["all"]}
+    return run_handler(list_times, {**place, **params}, storage=storage)
+
+
+def test_steps_that_cannot_all_be_taken_are_refused(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = put_folder(storage, climate(version_2))
+    assert listed_times(storage, name, times=["2024-01-01"]).output == {"times": ["2024-01-01"]}
+    assert len(listed_times(storage, name).output["times"]) == 3
+    with monkeypatch.context() as change:
+        change.setattr("geomill.handlers.raster.list_times.MOST_STEPS", 2)
+        many = listed_times(storage, name)
+        assert (many.ended.error_code, "has 3 time steps, and a collection at most 2" in many.error) == (
+            "too_large",
+            True,
+        )
+    alike = changed(climate(version_2), "time/.zattrs", units="hours since 2024-01-01", calendar="360_day")
+    name = put_folder(storage, alike, "alike.zarr")
+    assert listed_times(storage, name).ended.error_code == "unsupported_dimensions"
+    sources.put(storage, sources.rgb(50), "plain.tif")
+    plain = listed_times(storage, "plain.tif")
+    assert (plain.ended.error_code, "leave out times" in plain.error) == ("unsupported_dimensions", True)

@@ -62,7 +62,7 @@ RECORDS = {"catalogue.schema_objects", "catalogue.schema_steps"}
 
 def test_the_engine_writes_jobs_and_catalogue_and_reads_assets(split: Split) -> None:
     granted = allowed(split.admin, ENGINE, TABLES)
-    cleaned = {"app.asset_leftovers", "app.uploads", "app.upload_parts"}
+    cleaned = {"app.asset_leftovers", "app.uploads", "app.upload_parts", "app.extracts"}
     written = ((of_schema("dagapp") | of_schema("catalogue")) - RECORDS) | cleaned
     assert {name for name, rights in granted.items() if rights == WRITE} == written
     withheld = {"app.api_keys", "app.console_sessions", "app.asset_audit", "app.operator_audit"}

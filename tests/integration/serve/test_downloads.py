@@ -23,10 +23,10 @@ from httpx import Response
 from rasterio.io import MemoryFile
 
 from geomill.domain.access.principal import Role
+from geomill.downloads.formats import DownloadFormat
+from geomill.downloads.order import DownloadColumn, FeaturesOrder
 from geomill.sdk import Storage
 from geomill.serve.downloads import desk
-from geomill.serve.downloads.formats import DownloadFormat
-from geomill.serve.downloads.order import DownloadColumn, FeaturesOrder
 from geomill.serve.raster import clips
 from geomill.serve.vector import downloads
 from tests.integration.raster import sources

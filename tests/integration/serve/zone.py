@@ -15,6 +15,7 @@ from httpx import ASGITransport, AsyncClient
 from geomill.domain.access.principal import Role
 from geomill.domain.access.signed_link import LinkKey
 from geomill.domain.objectname import Zone
+from geomill.platform.extracts import ExtractOffice
 from geomill.serve.app import create_serving_app
 from geomill.serve.services import Services
 from geomill.settings import AccessSettings
@@ -43,8 +44,8 @@ class House:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, storage: Storage) -> AsyncIterator[Self]:
-        services = Services(cls.zone, url, storage, KEY)
+    async def open(cls, url: str, storage: Storage, office: ExtractOffice | None = None) -> AsyncIterator[Self]:
+        services = Services(cls.zone, url, storage, KEY, office)
         app = create_serving_app(services, url, AccessSettings(), hosts=("127.0.0.1",))
         transport = ASGITransport(app=app, raise_app_exceptions=False)
         async with open_pool(url, size=2) as pool:

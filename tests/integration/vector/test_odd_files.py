@@ -12,8 +12,8 @@ from geomill.contract.inspection import Inspection, Severity
 from geomill.inspection.task import inspect_file
 from geomill.sdk import Storage
 from geomill.sdk.testing import run_handler
+from tests.corpus.vectors import ODD
 from tests.integration.vector import sources
-from tests.integration.vector.odd_files import ODD
 from tests.integration.vector.steps import Steps
 
 WAY_OUT = ("give ", "submit ", "save ", "put ", "convert ", "remove ", "rename ")

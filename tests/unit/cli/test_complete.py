@@ -10,6 +10,10 @@ import geomill.cli
 from geomill.client import Client
 
 WITHOUT = {
+    "assets.order_features": "`assets download` orders what is too large",
+    "assets.order_clip": "`assets download --bbox`",
+    "assets.extract": "`assets download` waits",
+    "assets.save_extract": "`assets download` waits",
     "assets.follow_reviews": "for programs: the list of assets has a filter",
     "jobs.run": "`jobs submit --wait`",
     "jobs.follow": "`jobs watch` looks more often than a stream tells",

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from geomill.serve.csv_rows import csv_rows
+from geomill.downloads.csv_rows import csv_rows
 
 
 @pytest.mark.parametrize(

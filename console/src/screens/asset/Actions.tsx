@@ -5,7 +5,9 @@ import { Button } from "@/components/Button";
 import { Icon } from "@/components/Icon";
 import { bytes } from "@/format/number";
 import { factsOf, sizeOf } from "@/map/outputs";
+import { useToast } from "@/shell/toasts";
 import { servedRevision } from "./data";
+import { downloadExtract, needsExtract } from "./extracts";
 import { dataFile, filePath } from "./Files";
 import { Share } from "./Share";
 
@@ -34,7 +36,11 @@ export function AssetActions({ asset, map, names }: ActionsProps) {
         Share
       </Button>
       <Menu label="Download" icon="download" aside={asset.data_type === "raster" && size !== null ? bytes(size) : null}>
-        {asset.data_type === "vector" ? <VectorDownloads names={names} /> : <RasterDownloads asset={asset} map={map} />}
+        {asset.data_type === "vector" ? (
+          <VectorDownloads asset={asset} names={names} />
+        ) : (
+          <RasterDownloads asset={asset} map={map} />
+        )}
       </Menu>
       <Menu label="More">
         <a href={`/viewer/${asset.asset_id}`}>
@@ -78,20 +84,40 @@ function Menu({ label, icon, aside, children }: MenuProps) {
   );
 }
 
-function VectorDownloads({ names }: { names: readonly string[] }) {
+function VectorDownloads({ asset, names }: { asset: AssetDetails; names: readonly string[] }) {
+  const toast = useToast();
+  const large = needsExtract(asset.outputs);
   return names.flatMap((name, place) =>
-    FORMATS.map(([format, title]) => (
-      <a key={`${name}-${format}`} href={`/vector/collections/${name}/download?f=${format}`} download>
-        <Icon name="download" />
-        {title}
-        {place > 0 && <span className="dim">{name.split(".").at(-1)}</span>}
-      </a>
-    )),
+    FORMATS.map(([format, title]) => {
+      const path = `/vector/collections/${name}/download?f=${format}`;
+      const words = (
+        <>
+          <Icon name="download" />
+          {title}
+          {place > 0 && <span className="dim">{name.split(".").at(-1)}</span>}
+        </>
+      );
+      return large ? (
+        <button key={path} type="button" onClick={() => void downloadExtract(path, toast)}>
+          {words}
+        </button>
+      ) : (
+        <a key={path} href={path} download>
+          {words}
+        </a>
+      );
+    }),
   );
 }
 
 function RasterDownloads({ asset, map }: { asset: AssetDetails; map: MapLibre | null }) {
   const data = dataFile(asset);
+  const toast = useToast();
+  const clip = (place: MapLibre) => {
+    const path = clipPath(asset.asset_id, place);
+    if (needsExtract(asset.outputs)) void downloadExtract(path, toast);
+    else location.assign(path);
+  };
   return (
     <>
       {data && (
@@ -102,7 +128,7 @@ function RasterDownloads({ asset, map }: { asset: AssetDetails; map: MapLibre | 
         </a>
       )}
       {map && !factsOf(asset.outputs).series && (
-        <button type="button" onClick={() => location.assign(clipPath(asset.asset_id, map))}>
+        <button type="button" onClick={() => clip(map)}>
           <Icon name="download" />
           What the map shows, as GeoTIFF
         </button>

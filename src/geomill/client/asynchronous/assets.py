@@ -13,14 +13,16 @@ from httpx_sse import ServerSentEvent
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
 from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.extracts import ExtractStatus, ExtractView
 from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
 from geomill.domain.states import ClearanceState
-from geomill.errors import InputError, NotFoundError
+from geomill.errors import ConflictError, DownloadTooLarge, InputError, NotFoundError
 
 ENDED = frozenset({"completed", "failed", "cancelled", "superseded"})
 STATUS: Any = AssetStatus | JobWithoutAsset
 FASTEST_SECONDS, SLOWEST_SECONDS = 0.1, 1.0
+SLOWEST_EXTRACT_SECONDS = 5.0
 
 
 class AsyncAssetOperations:
@@ -82,23 +84,73 @@ class AsyncAssetOperations:
         file_format: str | None = None,
         condition: str | None = None,
         bbox: str | None = None,
+        on_extract: Callable[[ExtractView], None] | None = None,
     ) -> int:
         """Save the data of an asset as a file and return its size.
 
         Features come in `file_format` (gpkg by default), those that the CQL2 filter `condition` and `bbox` choose. A
-        raster comes as its file, or cut by `bbox`.
+        raster comes as its file, or cut by `bbox`. A file that is too large for an answer is ordered as an extract and
+        waited for; `on_extract` is called after each look at it.
         """
         links = (await self.links(asset_id)).links
         if "features" in links:
             place = path("/vector/collections/{}/download", asset_id)
-            return await self._connection.save(place, target, f=file_format or "gpkg", filter=condition, bbox=bbox)
+            params = {"f": file_format or "gpkg", "filter": condition, "bbox": bbox}
+            return await self._save_or_order(place, target, params, on_extract)
         if file_format or condition:
             raise InputError("a raster is downloaded as it is, without format and filter", remedy="leave them out")
         if bbox:
-            return await self._connection.save(path("/raster/assets/{}/clip.tif", asset_id), target, bbox=bbox)
+            place = path("/raster/assets/{}/clip.tif", asset_id)
+            return await self._save_or_order(place, target, {"bbox": bbox}, on_extract)
         if "download" not in links:
             raise NotFoundError(f"the asset {asset_id} is not served as one file", remedy="download a part by its bbox")
         return await self._connection.save(urlsplit(links["download"]).path, target)
+
+    async def order_features(
+        self, asset_id: str, *, file_format: str = "gpkg", condition: str | None = None, bbox: str | None = None
+    ) -> ExtractView:
+        """Order features as an extract: a file that a job writes, of any size up to the limit of extracts."""
+        place = path("/vector/collections/{}/download", asset_id)
+        return await self._connection.post(ExtractView, place, f=file_format, filter=condition, bbox=bbox)
+
+    async def order_clip(self, asset_id: str, bbox: str) -> ExtractView:
+        """Order a part of a raster as an extract."""
+        place = path("/raster/assets/{}/clip.tif", asset_id)
+        return await self._connection.post(ExtractView, place, bbox=bbox)
+
+    async def extract(self, extract: ExtractView) -> ExtractView:
+        """Return an extract as it is now."""
+        return await self._connection.get(ExtractView, extract.href)
+
+    async def save_extract(
+        self, extract: ExtractView, target: Path, *, on_extract: Callable[[ExtractView], None] | None = None
+    ) -> int:
+        """Wait until the file of an extract is ready, save it, and return its size."""
+        pause = FASTEST_SECONDS
+        while extract.status in (ExtractStatus.WAITING, ExtractStatus.RUNNING):
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.2, SLOWEST_EXTRACT_SECONDS)
+            extract = await self.extract(extract)
+            if on_extract:
+                on_extract(extract)
+        if extract.file_href is None:
+            raise ConflictError(extract.error or "the extract has no file", remedy="order it again, or narrow it")
+        return await self._connection.save(extract.file_href, target)
+
+    async def _save_or_order(
+        self,
+        place: str,
+        target: Path,
+        params: Mapping[str, Any],
+        on_extract: Callable[[ExtractView], None] | None,
+    ) -> int:
+        try:
+            return await self._connection.save(place, target, **params)
+        except DownloadTooLarge:
+            extract = await self._connection.post(ExtractView, place, **params)
+        if on_extract:
+            on_extract(extract)
+        return await self.save_extract(extract, target, on_extract=on_extract)
 
     async def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return await self._connection.get(

@@ -1,5 +1,12 @@
-"""Handlers for assets: reports, and the database side of exports, withdrawals and deletions."""
+"""Handlers for assets: reports, extracts, and the database side of exports, withdrawals and deletions."""
 
-from geomill.handlers.assets import drop_tables, plan_export, publish_outside, report_stuck, withdraw_outside
+from geomill.handlers.assets import (
+    drop_tables,
+    plan_export,
+    publish_outside,
+    report_stuck,
+    withdraw_outside,
+    write_extract,
+)
 
-__all__ = ["drop_tables", "plan_export", "publish_outside", "report_stuck", "withdraw_outside"]
+__all__ = ["drop_tables", "plan_export", "publish_outside", "report_stuck", "withdraw_outside", "write_extract"]

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from geomill.domain.access.confidential import without_places
-from geomill.serve.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder
+from geomill.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder
 from geomill.worker.children.limits import die_with, limit_memory
 
 MEMORY_MEGABYTES = 512
@@ -26,8 +26,8 @@ def main() -> None:
 
 
 def _make(order: DownloadOrder) -> DownloadOutcome:
-    from geomill.serve.downloads.features import TooManyRows, write_features
-    from geomill.serve.downloads.pixels import write_pixels
+    from geomill.downloads.features import TooManyRows, write_features
+    from geomill.downloads.pixels import write_pixels
 
     folder = Path(order.folder)
     try:

@@ -24,8 +24,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from geomill.domain.access.confidential import new_reference
-from geomill.errors import ConflictError, UnavailableError
-from geomill.serve.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder, PixelsOrder
+from geomill.downloads.order import DownloadOrder, DownloadOutcome, FeaturesOrder, PixelsOrder
+from geomill.errors import DownloadTooLarge, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ LONGEST_SECONDS = 300.0
 MOST_BYTES = 2_000_000_000
 MOST_ROWS = 1_000_000
 LOOK_SECONDS = 0.25
+ORDER_IT = "narrow it by bbox or filter, or order it as an extract: send the same request as POST"
 PART = 1_000_000
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "PROJ_DATA", "GDAL_DATA")
 _COMMAND = (sys.executable, "-m", "geomill.serve.downloads.child")
@@ -96,11 +97,8 @@ def _path(outcome: DownloadOutcome) -> str:
     return outcome.path
 
 
-def _too_large(reason: str) -> ConflictError:
-    return ConflictError(
-        f"the download is too large: {reason}",
-        remedy="narrow it by bbox or filter, or take the GeoParquet file that the workflow can write",
-    )
+def _too_large(reason: str) -> DownloadTooLarge:
+    return DownloadTooLarge(f"the download is too large: {reason}", remedy=ORDER_IT)
 
 
 async def _run(request: Request, order: DownloadOrder) -> DownloadOutcome:

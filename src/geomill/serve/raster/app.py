@@ -28,6 +28,7 @@ from geomill.raster.opening import StoreSession
 from geomill.serve.answers import Answer, prepare
 from geomill.serve.directory import Directory
 from geomill.serve.downloads.desk import DownloadDesk
+from geomill.serve.downloads.extracts import Extracts
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
@@ -76,7 +77,7 @@ STATUSES: dict[type[Exception], Answer] = {
 }
 
 
-def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
+def create_raster_app(directory: Directory, storage: Storage, extracts: Extracts) -> FastAPI:
     warnings.filterwarnings("ignore", message="Adjusting dataset latitudes")  # rio-tiler, about maps of the world
     app = FastAPI(title="geomill rasters", version=__version__, docs_url=None, redoc_url=None)
     lasting = {} if storage.uses_identity(directory.zone) else storage.gdal_options(directory.zone)
@@ -87,10 +88,13 @@ def create_raster_app(directory: Directory, storage: Storage) -> FastAPI:
     for prefix, source in ((PREFIX, dependencies.raster_source), (JOBS_PREFIX, dependencies.job_source)):
         tiler = _tiler(prefix, source)
         complete_tilejson(tiler.router, _described)
-        app.include_router(clips.router(source, desk), prefix=prefix, dependencies=STRICT)
+        orders = extracts if prefix == PREFIX else None
+        app.include_router(clips.router(source, desk, orders), prefix=prefix, dependencies=STRICT)
         app.include_router(mosaic_files.router(source), prefix=prefix)
         app.include_router(wmts.router(tiler), prefix=prefix, dependencies=STRICT)
         app.include_router(tiler.router, prefix=prefix, dependencies=STRICT)
+    if extracts.office:
+        app.include_router(extracts.router(), prefix="/assets/{name}")
     app.include_router(listing.router)
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
@@ -140,7 +144,7 @@ class _Turnstile:
         self._app, self._free = app, asyncio.Semaphore(at_once)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].endswith("/clip.tif"):
+        if scope["type"] == "http" and (scope["path"].endswith("/clip.tif") or "/extracts/" in scope["path"]):
             await self._app(scope, receive, send)
             return
         async with self._free:

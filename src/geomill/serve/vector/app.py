@@ -28,9 +28,10 @@ from tipg.errors import (
 from tipg.factory import Endpoints
 
 from geomill import __version__
+from geomill.downloads.csv_rows import csv_rows
 from geomill.serve.answers import Answer, prepare
-from geomill.serve.csv_rows import csv_rows
 from geomill.serve.directory import Directory
+from geomill.serve.downloads.extracts import Extracts
 from geomill.serve.pages import TEMPLATES
 from geomill.serve.quick import on_the_loop
 from geomill.serve.sessions import NETWORK_SETTINGS, token_password, watch_network
@@ -80,7 +81,7 @@ STATUSES: dict[type[Exception], Answer] = {
 }
 
 
-def create_vector_app(directory: Directory, url: str) -> FastAPI:
+def create_vector_app(directory: Directory, url: str, extracts: Extracts) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with asyncpg.create_pool(
@@ -111,7 +112,9 @@ def create_vector_app(directory: Directory, url: str) -> FastAPI:
     app.state.directory = directory
     mvt_settings.max_features_per_tile = MOST_IN_A_TILE
     factory.create_csv_rows = csv_rows  # type: ignore[assignment]  # TiPG's routes look it up at run time
-    app.include_router(downloads.router(url))
+    app.include_router(downloads.router(url, extracts))
+    if extracts.office:
+        app.include_router(extracts.router(), prefix="/collections/{name}")
     app.include_router(style_json.router)
     endpoints = _endpoints()
     complete_tilejson(endpoints.ogc_tiles.router, _titled)

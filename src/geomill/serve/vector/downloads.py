@@ -8,20 +8,26 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from geomill.identity.passwords import password_for
+from geomill.contract.extracts import ExtractView
+from geomill.downloads.formats import KINDS, DownloadFormat
+from geomill.downloads.order import DownloadColumn, FeaturesOrder
 from geomill.serve.downloads.desk import MOST_BYTES, MOST_ROWS, DownloadDesk
-from geomill.serve.downloads.formats import KINDS, DownloadFormat
-from geomill.serve.downloads.order import DownloadColumn, FeaturesOrder
+from geomill.serve.downloads.extracts import Extracts
 from geomill.serve.vector.collections import GEOMETRIES, AssetLayer, TheCollection
 from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.filters import TheFilter
 from geomill.store.quoting import identifier
 
 DEGREES = 4326
+ANY_ROWS = 10**12
+"""An extract is limited by its bytes."""
+MOST_INDEXED_ROWS = 10_000_000
+"""GDAL keeps the index of a FlatGeobuf file in memory, some 85 bytes for each feature."""
 TheBox = Annotated[list[float] | None, Depends(box_in_degrees)]
 
 
-def router(url: str) -> APIRouter:
-    """Return the route. `url` is the database from which the child process reads."""
+def router(url: str, extracts: Extracts) -> APIRouter:
+    """Return the routes. `url` is the database from which the child process reads."""
     routes, desk = APIRouter(tags=["Downloads"]), DownloadDesk()
 
     @routes.get("/collections/{collectionId}/download", summary="Download features", response_class=Response)
@@ -39,6 +45,28 @@ def router(url: str) -> APIRouter:
         if token := await password_for(url):
             order = order.model_copy(update={"password": token})
         return await desk.answer(request, order, f"{order.name}.{kind.suffix}", kind.media_type)
+
+    @routes.post(
+        "/collections/{collectionId}/download",
+        summary="Order features as an extract",
+        status_code=202,
+        response_model=ExtractView,
+    )
+    async def order_extract(
+        request: Request,
+        collection: TheCollection,
+        condition: TheFilter,
+        box: TheBox,
+        file_format: Annotated[DownloadFormat, Query(alias="f", description="Format of the file.")],
+    ) -> Response:
+        """The same features as those of the download, written by a job, for a file that is too large for an answer. The
+        answer tells where to follow it."""
+        kind = KINDS[file_format]
+        order = features_order(url, collection, file_format, condition, box)
+        most = MOST_INDEXED_ROWS if file_format is DownloadFormat.FLATGEOBUF else ANY_ROWS
+        large = order.model_copy(update={"most_rows": most})
+        name = f"{order.name}.{kind.suffix}"
+        return await extracts.order(request, request.state.served, large, name, kind.media_type)
 
     return routes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pyproj
 import shapely
 
-from geomill.serve.csv_rows import csv_rows
-from geomill.serve.downloads.formats import KINDS, DownloadFormat
-from geomill.serve.downloads.order import FeaturesOrder
+from geomill.downloads.csv_rows import csv_rows
+from geomill.downloads.formats import KINDS, DownloadFormat
+from geomill.downloads.order import FeaturesOrder
 
 ROWS = 5_000
-SESSION = (
-    "-c default_transaction_read_only=on -c jit=off -c statement_timeout=300s -c client_connection_check_interval=1s"
-)
+SESSION = "-c default_transaction_read_only=on -c jit=off -c client_connection_check_interval=1s"
 """Settings of the session. The server ends a query whose child was killed."""
+SECONDS = 300
+"""The longest time of a query in an answer."""
 GEOMETRY = "geom"
 _TYPES = {
     "boolean": pa.bool_(),
@@ -45,9 +45,11 @@ class TooManyRows(Exception):  # noqa: N818  it becomes an outcome
     pass
 
 
-def write_features(order: FeaturesOrder, folder: Path) -> tuple[Path, int]:
-    """Write the file. Returns its path and the number of rows."""
-    batches = _Batches(order)
+def write_features(
+    order: FeaturesOrder, folder: Path, tell: Callable[[int], None] | None = None, seconds: int = SECONDS
+) -> tuple[Path, int]:
+    """Write the file. Returns its path and the number of rows. `tell` is called with the rows so far, and may raise."""
+    batches = _Batches(order, tell, seconds)
     try:
         return _write(order, batches, folder), batches.rows
     except Exception as error:
@@ -73,8 +75,8 @@ def _write(order: FeaturesOrder, batches: _Batches, folder: Path) -> Path:
 class _Batches:
     """Rows of the database as Arrow batches."""
 
-    def __init__(self, order: FeaturesOrder) -> None:
-        self._order, self.rows = order, 0
+    def __init__(self, order: FeaturesOrder, tell: Callable[[int], None] | None, seconds: int) -> None:
+        self._order, self._tell, self._seconds, self.rows = order, tell, seconds, 0
         texts = _AS_TEXT if order.format is DownloadFormat.SHAPEFILE else ()
         self._types = [
             pa.string() if column.type in texts else _TYPES.get(column.type, pa.string()) for column in order.columns
@@ -101,7 +103,7 @@ class _Batches:
                 password=order.password,
                 connect_timeout=10,
                 application_name="geomill download",
-                options=SESSION,
+                options=f"{SESSION} -c statement_timeout={self._seconds}s",
             ) as conn,
             conn.cursor(name="download") as cursor,
         ):
@@ -110,6 +112,8 @@ class _Batches:
                 self.rows += len(rows)
                 if self.rows > order.most_rows:
                     raise TooManyRows
+                if self._tell:
+                    self._tell(self.rows)
                 yield rows
 
 

@@ -1,4 +1,4 @@
-"""What a child process is told to make."""
+"""What a process is told to write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from geomill.serve.downloads.formats import DownloadFormat
+from geomill.downloads.formats import DownloadFormat
 
 
 class DownloadColumn(BaseModel):

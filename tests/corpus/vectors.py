@@ -352,3 +352,27 @@ ODD: dict[str, OddFile] = {
 
 assert len(ODD) >= 41
 assert np.all([odd.refused or odd.query for odd in ODD.values()])
+
+
+@dataclass(frozen=True)
+class CorpusLayer:
+    """A layer of features in one system. Its rows are shapes, names, and numbers of which one is missing."""
+
+    crs: str
+    shapes: Sequence[Any]
+
+
+def _squares(x: float, y: float, side: float, count: int = 6) -> list[Any]:
+    return [shapely.box(x + n * side, y, x + n * side + side * 0.8, y + side) for n in range(count)]
+
+
+LAYERS: dict[str, CorpusLayer] = {
+    "Alaska": CorpusLayer("EPSG:3338", _squares(-400_000, 900_000, 50_000)),
+    "Antarctica": CorpusLayer("EPSG:3031", _squares(800_000, -1_500_000, 60_000)),
+    "Mollweide": CorpusLayer("ESRI:54009", _squares(-2_000_000, 3_000_000, 300_000)),
+    "Equal Earth": CorpusLayer("EPSG:8857", [shapely.Point(n * 1_000_000, -n * 500_000) for n in range(-3, 4)]),
+    "New Zealand": CorpusLayer(
+        "EPSG:2193", [shapely.LineString([(1_600_000 + n, 5_400_000), (1_601_000, 5_401_000 + n)]) for n in range(5)]
+    ),
+    "degrees": CorpusLayer("EPSG:4326", _squares(10, 50, 0.1)),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,15 +12,15 @@ from rasterio.io import DatasetReader, MemoryFile
 from rasterio.shutil import copy
 from rasterio.windows import Window
 
+from geomill.downloads.order import PixelsOrder
 from geomill.raster.opening import StoreSession
-from geomill.serve.downloads.order import PixelsOrder
 
 ROWS = 512
 CACHE_BYTES = 128 * 1024 * 1024
 
 
-def write_pixels(order: PixelsOrder, folder: Path) -> Path:
-    """Write the file and return its path."""
+def write_pixels(order: PixelsOrder, folder: Path, tell: Callable[[int], None] | None = None) -> Path:
+    """Write the file and return its path. `tell` is called with the rows of pixels so far, and may raise."""
     column, row, width, height = order.window
     credentials = {name: str(value) for name, value in order.options.items()}
     with ExitStack() as stack:
@@ -30,14 +31,14 @@ def write_pixels(order: PixelsOrder, folder: Path) -> Path:
         else:
             source = stack.enter_context(rasterio.open(order.path, driver="GTiff"))
         draft = folder / "draft.tif"
-        _copy_window(source, Window(column, row, width, height), draft)
+        _copy_window(source, Window(column, row, width, height), draft, tell)
         path = folder / "clip.tif"
         copy(draft, path, driver="COG", COMPRESS="DEFLATE", PREDICTOR="YES", BIGTIFF="IF_SAFER")
         draft.unlink()
     return path
 
 
-def _copy_window(source: DatasetReader, window: Window, path: Path) -> None:
+def _copy_window(source: DatasetReader, window: Window, path: Path, tell: Callable[[int], None] | None = None) -> None:
     masked = MaskFlags.per_dataset in source.mask_flag_enums[0] and MaskFlags.alpha not in source.mask_flag_enums[0]
     profile = {
         "driver": "GTiff",
@@ -59,6 +60,8 @@ def _copy_window(source: DatasetReader, window: Window, path: Path) -> None:
             high = min(ROWS, window.height - start)
             part = Window(window.col_off, window.row_off + start, window.width, high)
             place = Window(0, start, window.width, high)
+            if tell:
+                tell(start)
             target.write(source.read(window=part), window=place)
             if masked:
                 target.write_mask(source.dataset_mask(window=part), window=place)

@@ -1,0 +1,1 @@
+"""Files of features and pixels: what a caller orders, and the writers."""
