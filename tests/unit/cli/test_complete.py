@@ -10,6 +10,7 @@ import geomill.cli
 from geomill.client import Client
 
 WITHOUT = {
+    "assets.decisions": "for the console; the audit of an asset is in `assets show`",
     "assets.follow_reviews": "for programs: the list of assets has a filter",
     "jobs.run": "`jobs submit --wait`",
     "jobs.follow": "`jobs watch` looks more often than a stream tells",
