@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -113,6 +115,18 @@ def test_a_shared_link_opens_for_anybody_until_it_ends(open_page: OpenPage, heig
     link = dialog.get_by_role("link").or_(dialog.locator("code")).first.inner_text()
     assert httpx.get(link).status_code == 200
     assert httpx.get(link.partition("?")[0]).status_code in (401, 404)
+    page.get_by_role("button", name="Until a date").click()
+    here = datetime.now(ZoneInfo("Asia/Jakarta"))
+    page.get_by_label("Last day").fill(str(here.date() - timedelta(days=1)))
+    expect(page.get_by_text("is in the past or too far away")).to_be_visible()
+    page.get_by_label("Last day").fill(str(here.date() + timedelta(days=3)))
+    ends = dialog.locator("time")
+    midnight = datetime.combine(here.date() + timedelta(days=4), time(), here.tzinfo).astimezone(UTC)
+    shown = datetime.strptime(ends.get_attribute("title") or "", "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    assert timedelta(0) <= midnight - shown <= timedelta(seconds=2)
+    assert serious(page) == []
+    until = dialog.get_by_role("link").or_(dialog.locator("code")).first.inner_text()
+    assert httpx.get(until).status_code == 200
 
 
 def test_the_list_finds_an_asset_and_shows_where_it_is(open_page: OpenPage, heights: str, fields: str) -> None:
