@@ -54,7 +54,10 @@ export default function Submit() {
     { keys: "ArrowDown", label: "next file", run: () => move(1) },
     { keys: "ArrowUp", label: "file", sign: "ArrowUp ArrowDown", shown: files.length > 1, run: () => move(-1) },
   ]);
-  const open = files.filter((file) => !drafts[file.key]?.requestId).length;
+  const collected = new Set(Object.values(drafts).flatMap((draft) => draft.members));
+  const own = files.filter((file) => !collected.has(file.key));
+  const count = own.length;
+  const open = own.filter((file) => !drafts[file.key]?.requestId).length;
   return (
     <Screen
       title="Submit"
@@ -63,7 +66,7 @@ export default function Submit() {
       actions={
         files.length > 0 && (
           <span className="small dim">
-            {plural(files.length, "file")}, {open} not submitted
+            {plural(count, "submission")}, {open} not submitted
           </span>
         )
       }
@@ -83,7 +86,7 @@ export default function Submit() {
         ) : (
           <section className="inspect">
             <Empty icon="upload" title="No file yet">
-              Drop a file anywhere on this page. You see what is inside, and what would go wrong, before anything is
+              Drop files anywhere on this page. You see what is inside, and what would go wrong, before anything is
               submitted.
             </Empty>
           </section>
