@@ -111,7 +111,7 @@ def test_who_decided_what_today(open_page: OpenPage, platform: SharedPlatform, t
     picture(page, "review-decided")
     row.get_by_role("link").click()
     expect(page).to_have_url(re.compile(f"/assets/{asset_id}"))
-    expect(page.get_by_role("cell", name="Approved")).to_be_visible()
+    expect(page.get_by_role("cell", name="Approved", exact=True)).to_be_visible()
 
 
 def test_an_operator_has_no_review(open_page: OpenPage) -> None:
