@@ -17,6 +17,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from rasterio.transform import from_bounds
 
+from tests.acceptance.running import eventually
 from tests.console.conftest import PICTURES, ROOT, OpenPage
 from tests.console.platform import SharedPlatform
 from tests.console.published import publish, write_fields
@@ -28,6 +29,8 @@ FOLDER = ROOT / "docs/pictures" if os.environ.get("CONSOLE_DOCUMENTS") == "yes" 
 LARGEST = 90_000
 """Bytes of a picture."""
 SIDE = 900
+MANY = 2_000
+"""Colours of a map with its data."""
 
 
 def _octave(rng: np.random.Generator, cells: int) -> NDArray[np.float64]:
@@ -68,6 +71,14 @@ def island(platform: SharedPlatform, tmp_path_factory: pytest.TempPathFactory) -
     return asset
 
 
+def colours(page: Page) -> int:
+    """How many colours the middle of the page has. A map without its data has few."""
+    width, height = 600, 400
+    clip = {"x": 350, "y": 180, "width": width, "height": height}
+    shot = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")  # type: ignore[arg-type]
+    return len(shot.getcolors(width * height) or ())
+
+
 def keep(page: Page, name: str) -> None:
     """Write a picture for the docs, as small as it can be read."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -81,11 +92,11 @@ def keep(page: Page, name: str) -> None:
 def test_review_and_asset(open_page: OpenPage, island: str) -> None:
     page = open_page(f"/review/{island}", "reviewer")
     expect(page.get_by_role("slider")).to_be_visible(timeout=SOON)
-    page.wait_for_timeout(4000)
+    eventually(lambda: colours(page) > MANY, "the tiles of the map")
     keep(page, "review")
     page = open_page(f"/assets/{island}?click=116.3,-8.45&tab=revisions", "operator")
     expect(page.get_by_role("region", name="At this place")).to_be_visible(timeout=SOON)
-    page.wait_for_timeout(4000)
+    eventually(lambda: colours(page) > MANY, "the tiles of the map")
     keep(page, "asset")
 
 
