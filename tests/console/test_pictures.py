@@ -29,7 +29,7 @@ FOLDER = ROOT / "docs/pictures" if os.environ.get("CONSOLE_DOCUMENTS") == "yes" 
 LARGEST = 60_000
 """Bytes of a picture."""
 SIDE = 900
-MANY = 100
+MANY = 200
 """Colours of a map with its data."""
 
 
