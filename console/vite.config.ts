@@ -52,5 +52,5 @@ export default defineConfig({
       ]),
     ),
   },
-  test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
+  test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"], setupFiles: ["test-setup.ts"] },
 } as Parameters<typeof defineConfig>[0]);

@@ -38,13 +38,15 @@ PHONE = {"width": 375, "height": 812}
 HARMLESS = (
     "GPU stall",
     "net::ERR_FAILED",
+    "net::ERR_NETWORK_CHANGED",
     "status of 401",
     "status of 403",
     "status of 404",
     "status of 409",
     "status of 422",
 )
-"""Parts of messages of the browser that are no defect: refusals that tests provoke, and SwiftShader's slowness."""
+"""Parts of messages of the browser that are no defect: refusals that tests provoke, SwiftShader's slowness, and the
+networks that other tests (tests/deploy) make and remove meanwhile."""
 
 
 @pytest.fixture(scope="session")

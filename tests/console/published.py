@@ -29,6 +29,17 @@ def write_heights(path: Path) -> Path:
     return path
 
 
+def write_quadrants(path: Path) -> Path:
+    """A degree of four equal parts: 1 and 2 in the north, 3 and 4 in the south, from west to east."""
+    values = np.kron(np.array([[1, 2], [3, 4]]), np.ones((SIDE // 2, SIDE // 2))).astype("uint8")
+    profile = {"driver": "GTiff", "width": SIDE, "height": SIDE, "count": 1, "dtype": "uint8", "nodata": 0}
+    with rasterio.open(
+        path, "w", crs="EPSG:4326", transform=from_bounds(116.0, -9.0, 117.0, -8.0, SIDE, SIDE), **profile
+    ) as file:
+        file.write(values, 1)
+    return path
+
+
 def write_fields(path: Path, rows: int = 10) -> Path:
     """A chequered square of fields with an owner and an area."""
     features = [_field(column, row) for row in range(rows) for column in range(rows)]
@@ -43,7 +54,7 @@ def _field(column: int, row: int) -> dict[str, Any]:
     return {"type": "Feature", "properties": properties, "geometry": {"type": "Polygon", "coordinates": [ring]}}
 
 
-def publish(platform: SharedPlatform, file: Path, data_type: str, version: str) -> str:
+def publish(platform: SharedPlatform, file: Path, data_type: str, version: str, title: str | None = None) -> str:
     """Submit a file and wait until it is served. Returns the asset's id. The revision waits for review."""
     with Client(platform.url, platform.key) as client:
         upload = client.upload(file, platform_id="ddh")
@@ -54,7 +65,7 @@ def publish(platform: SharedPlatform, file: Path, data_type: str, version: str) 
             "container_name": upload.container_name,
             "file_name": upload.file_name,
             "overwrite": True,
-            "metadata": {"title": f"Test of {file.stem} {version}"},
+            "metadata": {"title": title or f"Test of {file.stem} {version}"},
         }
         accepted = client.assets.submit(order)
 

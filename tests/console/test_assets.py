@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -14,7 +18,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.acceptance.running import eventually
 from tests.console.conftest import OpenPage, picture, serious
 from tests.console.platform import SharedPlatform
-from tests.console.published import publish, write_fields, write_heights
+from tests.console.published import publish, write_fields, write_heights, write_quadrants
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +67,77 @@ def test_the_style_of_a_raster_is_tried_saved_and_seen(
     expect(page.get_by_role("cell", name="Style changed")).to_be_visible()
     assert serious(page) == []
     picture(page, "asset")
+
+
+COLOURS = {1: (255, 0, 0), 2: (0, 255, 0), 3: (0, 0, 255), 4: (255, 255, 0)}
+ZOOM = 8
+QUARTER_PIXELS = round(0.25 * 512 * 2**ZOOM / 360)
+"""A quarter of a degree of longitude on the map; near the equator one of latitude is as long."""
+
+
+def style_of_quadrants(opacity: float) -> str:
+    classes = [{"value": value, "color": "#{:02x}{:02x}{:02x}".format(*colour)} for value, colour in COLOURS.items()]
+    return json.dumps({"kind": "raster", "bidx": [1], "classes": classes, "opacity": opacity})
+
+
+def quadrants(page: Page) -> dict[int, tuple[int, ...]]:
+    """The colours in the middle of each quadrant of the raster, which lies around the middle of the map."""
+    box = page.locator(".map .canvas").bounding_box()
+    assert box is not None
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    offsets = {1: (-1, -1), 2: (1, -1), 3: (-1, 1), 4: (1, 1)}
+    return {
+        value: shot.getpixel((round(x + across * QUARTER_PIXELS), round(y + down * QUARTER_PIXELS)))  # type: ignore[misc]
+        for value, (across, down) in offsets.items()
+    }
+
+
+def test_each_pixel_of_the_map_has_the_colour_of_its_value_at_its_place(
+    open_page: OpenPage, platform: SharedPlatform, tmp_path: Path
+) -> None:
+    asset = publish(platform, write_quadrants(tmp_path / "quadrants.tif"), "raster", "v1")
+    path = f"/console/assets/{asset}?at=116.5,-8.5,{ZOOM}&draw="
+    page = open_page("/assets", "reader")
+    page.goto(path + quote(style_of_quadrants(1)))
+    eventually(lambda: quadrants(page) == COLOURS, f"the four colours, not {quadrants(page)}", patience=20)
+    page.goto(path + quote(style_of_quadrants(0)))
+    expect(page.get_by_role("slider", name="Opacity")).to_have_value("0")
+    page.wait_for_timeout(1500)
+    ground = quadrants(page)
+    assert not set(ground.values()) & set(COLOURS.values())
+    page.goto(path + quote(style_of_quadrants(0.5)))
+
+    def half() -> bool:
+        mixed = quadrants(page)
+        return all(
+            abs(part - (above + below) / 2) <= 3
+            for value, colour in mixed.items()
+            for part, above, below in zip(colour, COLOURS[value], ground[value], strict=True)
+        )
+
+    eventually(half, "colours mixed with the ground", patience=20)
+
+
+def test_an_opacity_is_saved_with_the_style_and_in_the_tiles(open_page: OpenPage, platform: SharedPlatform) -> None:
+    with platform.client as client:
+        (asset,) = client.get("/api/assets", params={"text": "quadrants"}).json()["assets"]
+    page = open_page(f"/assets/{asset['asset_id']}", "reviewer")
+    slider = page.get_by_role("slider", name="Opacity")
+    expect(slider).to_have_value("1")
+    slider.fill("0.4")
+    expect(page.get_by_text("changed, not saved")).to_be_visible()
+    page.get_by_role("button", name="Save as style of the asset").click()
+    expect(page.get_by_text("Everybody who may see the asset now sees it so.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("slider", name="Opacity")).to_have_value("0.4")
+    preview = f"/raster/assets/{asset['asset_id']}/preview.png"
+
+    def alpha() -> int:
+        shown = Image.open(io.BytesIO(page.request.get(preview).body())).convert("RGBA")
+        return int(shown.getchannel("A").getextrema()[1])  # type: ignore[arg-type]
+
+    eventually(lambda: alpha() == 102, "a preview with the opacity", patience=10)
 
 
 def test_a_click_tells_the_value_and_its_link_shows_it_again(open_page: OpenPage, heights: str) -> None:
@@ -135,6 +210,18 @@ def test_a_shared_link_opens_for_anybody_until_it_ends(open_page: OpenPage, heig
     link = dialog.get_by_role("link").or_(dialog.locator("code")).first.inner_text()
     assert httpx.get(link).status_code == 200
     assert httpx.get(link.partition("?")[0]).status_code in (401, 404)
+    page.get_by_role("button", name="Until a date").click()
+    here = datetime.now(ZoneInfo("Asia/Jakarta"))
+    page.get_by_label("Last day").fill(str(here.date() - timedelta(days=1)))
+    expect(page.get_by_text("is in the past or too far away")).to_be_visible()
+    page.get_by_label("Last day").fill(str(here.date() + timedelta(days=3)))
+    ends = dialog.locator("time")
+    midnight = datetime.combine(here.date() + timedelta(days=4), time(), here.tzinfo).astimezone(UTC)
+    shown = datetime.strptime(ends.get_attribute("title") or "", "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    assert timedelta(0) <= midnight - shown <= timedelta(seconds=2)
+    assert serious(page) == []
+    until = dialog.get_by_role("link").or_(dialog.locator("code")).first.inner_text()
+    assert httpx.get(until).status_code == 200
 
 
 def test_the_list_finds_an_asset_and_shows_where_it_is(open_page: OpenPage, heights: str, fields: str) -> None:

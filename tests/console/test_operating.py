@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 
+import psycopg
 import pytest
 from playwright.sync_api import expect
 
+from geomill.embedded import Cluster
 from tests.console.conftest import OpenPage, picture, serious
 from tests.console.platform import SharedPlatform
 
@@ -99,6 +102,18 @@ def test_a_workflow_runs_from_its_form(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}"))
 
 
+def test_the_form_of_a_workflow_asks_for_what_is_required_and_offers_choices(open_page: OpenPage) -> None:
+    page = open_page("/workflows/raster_processing", "operator")
+    expect(page.get_by_label("output_tier").get_by_role("option")).to_have_text(
+        ["default: analysis", "visualization", "analysis", "archive"]
+    )
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("This input is required.").first).to_be_visible()
+    expect(page).to_have_url(re.compile("/workflows/raster_processing"))
+    assert serious(page) == []
+    picture(page, "workflow-form")
+
+
 def test_a_workflow_is_drawn_and_a_chosen_node_is_marked(open_page: OpenPage) -> None:
     page = open_page("/workflows/process_large_raster?tab=nodes", "operator")
     graph = page.get_by_role("group", name=re.compile(r"^Graph of process_large_raster, \d+ nodes"))
@@ -160,6 +175,30 @@ def test_a_key_is_shown_once_and_revoked(open_page: OpenPage) -> None:
     row.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(row).to_have_count(0)
+
+
+def test_a_dead_letter_is_sent_again_and_its_job_runs(open_page: OpenPage, platform: SharedPlatform) -> None:
+    job_id, name = str(uuid.uuid4()), f"Redriven {uuid.uuid4().hex[:6]}"
+    order = {"job_id": job_id, "message_id": job_id, "workflow_id": "hello_world", "input_params": {"name": name}}
+    with psycopg.connect(Cluster(platform.data).url("geomill"), autocommit=True) as conn:
+        conn.execute(
+            "INSERT INTO dagapp.dag_dead_letters (queue_name, message_id, body, reason, description)"
+            " VALUES ('dag-jobs', %s, %s, 'MaxDeliveryCountExceeded', 'the broker was away')",
+            (job_id, json.dumps(order)),
+        )
+    page = open_page("/operations?tab=dead-letters", "operator")
+    row = page.get_by_role("row").filter(has_text=job_id[:13])
+    expect(row).to_contain_text("MaxDeliveryCountExceeded")
+    assert serious(page) == []
+    picture(page, "operations-dead-letters")
+    row.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("Sent 1 message again.")).to_be_visible()
+    expect(row).to_have_count(0)
+    page.goto(f"/console/jobs/{job_id}")
+    expect(page.locator(".head .badge")).to_have_text("completed", timeout=30_000)
+    with platform.client as client:
+        assert client.get(f"/api/v1/jobs/{job_id}").json()["result"]["message"] == f"Hello, {name}!"
 
 
 @pytest.mark.parametrize(

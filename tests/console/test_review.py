@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import httpx
@@ -94,6 +95,23 @@ def test_a_rejection_has_a_reason_and_the_next_one_opens(
     asset = state(platform, asset_id)
     assert (asset["approval_state"], asset["rejection_reason"][:17]) == ("rejected", "The CRS is wrong.")
     assert state(platform, other)["approval_state"] == "pending_review"
+
+
+def test_who_decided_what_today(open_page: OpenPage, platform: SharedPlatform, tmp_path: Path) -> None:
+    path = squares(tmp_path, "squares.gpkg", ["a"])
+    asset_id = publish(platform, path, "decided", clearance="ouo")["asset_id"]
+    publish(platform, path, "undecided")
+    page = open_page("/review", "reviewer")
+    expect(page.get_by_text(re.compile(r"^Decided today: \d+ approved"))).to_be_visible(timeout=SOON)
+    page.get_by_role("button", name="Show decided").click()
+    expect(page).to_have_url(re.compile("list=decided"))
+    row = page.get_by_role("list", name="Decided today").get_by_role("listitem").filter(has_text="review-decided-v1")
+    expect(row).to_contain_text("r1 approved as official use only by admin")
+    assert serious(page) == []
+    picture(page, "review-decided")
+    row.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(f"/assets/{asset_id}"))
+    expect(page.get_by_role("cell", name="Approved", exact=True)).to_be_visible()
 
 
 def test_an_operator_has_no_review(open_page: OpenPage) -> None:

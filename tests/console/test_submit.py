@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from tests.console.conftest import OpenPage, picture, serious
 from tests.console.platform import SharedPlatform
 from tests.console.submissions import raster, shapefile_without_crs, squares, state
+from tests.integration.vector import sources
 
 pytestmark = pytest.mark.slow
 
@@ -119,12 +122,76 @@ def test_an_upload_goes_on_after_a_reload(open_page: OpenPage, platform: SharedP
     assert [(upload["status"], upload["received_bytes"]) for upload in mine] == [("complete", PIECE + 4000)]
 
 
-def test_parts_of_a_shapefile_are_refused_in_words(open_page: OpenPage, tmp_path: Path) -> None:
+def submit(page: Page, dataset: str, resource: str) -> dict[str, Any]:
+    """Fill in the identifiers and submit. Returns what was sent."""
+    page.get_by_label("dataset_id").fill(dataset)
+    page.get_by_label("resource_id").fill(resource)
+    expect(page.get_by_text("are new: revision 1")).to_be_visible(timeout=SOON)
+    with page.expect_request(lambda request: request.url.endswith("/api/platform/submit")) as sent:
+        page.get_by_role("button", name="Submit", exact=False).last.click()
+    expect(page.locator(".inspect .badge", has_text="completed")).to_be_visible(timeout=2 * SOON)
+    body: dict[str, Any] = sent.value.post_data_json
+    return body
+
+
+def test_the_parts_of_a_shapefile_become_one_submission(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("/submit", "operator")
+    parts = sources.shapefile(tmp_path, sources.table(sources.squares(4)), kind="Polygon")
+    paths = [tmp_path / f"wells{Path(name).suffix}" for name in parts]
+    for path, content in zip(paths, parts.values(), strict=True):
+        path.write_bytes(content)
+    choose(page, *paths)
+    expect(page.locator(".files li")).to_have_count(1)
+    expect(page.locator(".files li")).to_contain_text("wells.zip")
+    expect(page.get_by_text("EPSG:4326").first).to_be_visible(timeout=SOON)
+    assert submit(page, "wells", "wells")["file_name"].endswith("/wells.zip")
+
+
+def test_a_picture_and_its_world_file_become_one_submission(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("/submit", "operator")
+    scan, world = tmp_path / "scan.png", tmp_path / "scan.pgw"
+    Image.new("L", (40, 20), 128).save(scan)
+    world.write_text("0.01\n0\n0\n-0.01\n116.005\n-8.005\n")
+    choose(page, scan, world)
+    expect(page.locator(".files li")).to_have_count(1)
+    expect(page.locator(".files li")).to_contain_text("with scan.pgw")
+    expect(page.get_by_text("no_crs")).to_be_visible(timeout=SOON)
+    page.keyboard.press("1")
+    page.keyboard.type("EPSG:4326")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("chosen by you")).to_be_visible(timeout=SOON)
+    assert submit(page, "scans", "scan")["file_name"].endswith("/scan.png")
+
+
+def test_rasters_that_came_together_become_a_collection_when_asked(
+    open_page: OpenPage, platform: SharedPlatform, tmp_path: Path
+) -> None:
+    page = open_page("/submit", "operator")
+    choose(page, *(raster(tmp_path, f"day{number}.tif") for number in (1, 2, 3)))
+    expect(page.locator(".files li")).to_have_count(3)
+    expect(page.get_by_text("3 rasters were dropped together. Each becomes an asset of its own")).to_be_visible()
+    page.get_by_role("button", name="Make one collection").click()
+    expect(page.locator(".files li")).to_have_count(1)
+    collection = page.get_by_role("region", name="Collection")
+    expect(collection).to_contain_text("One asset of 3 rasters")
+    expect(collection.get_by_text("ready")).to_have_count(3, timeout=SOON)
+    assert serious(page) == []
+    picture(page, "submit-collection")
+    body = submit(page, "days", "rain")
+    assert body["workflow_id"] == "process_raster_collection"
+    assert [name.rpartition("/")[2] for name in body["file_name"]] == ["day1.tif", "day2.tif", "day3.tif"]
+    with platform.client as client:
+        (asset,) = client.get("/api/assets", params={"refs": '{"dataset_id": "days"}'}).json()["assets"]
+        scenes = client.get(f"/viewer/{asset['asset_id']}/scenes").json()
+    assert len(scenes["features"]) == 3
+
+
+def test_a_shapefile_that_lacks_a_part_is_refused_in_words(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("/submit", "operator", phone=True)
     part = tmp_path / "roads.shp"
     part.write_bytes(b"x")
     choose(page, part, squares(tmp_path, "squares.gpkg", ["a", "b"]))
-    expect(page.get_by_text("into one ZIP file")).to_be_visible()
+    expect(page.get_by_text("drop roads.shx and roads.dbf together with the rest")).to_be_visible()
     expect(page.locator(".files li")).to_have_count(1)
     expect(page.get_by_text("EPSG:4326").first).to_be_visible(timeout=SOON)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375

@@ -79,6 +79,25 @@ def test_the_lock_names_no_registry() -> None:
     assert "://" not in re.sub(r'"(url|homepage|license)": "[^"]*"', "", lock)
 
 
+def runs_on(engine: str, version: tuple[int, ...]) -> bool:
+    """Whether a range of npm, such as `^18.0.0 || >=20.0.0`, admits the version."""
+    for alternative in engine.split("||"):
+        sign, text = re.fullmatch(r"\s*(\^|>=)?\s*([\d.]+)\s*", alternative).groups()  # type: ignore[union-attr]
+        least = tuple(int(part) for part in text.split("."))
+        if version >= least and (sign == ">=" or version[0] == least[0]):
+            return True
+    return False
+
+
+def test_the_tools_run_on_the_oldest_node() -> None:
+    oldest = (18, 20, 4)  # Debian 12's
+    lock = json.loads((ROOT / "console/package-lock.json").read_text())["packages"]
+    engines = {name: entry["engines"]["node"] for name, entry in lock.items() if name == "" or "dev" in entry
+               if "node" in entry.get("engines", {})}  # fmt: skip
+    assert len(engines) > 20
+    assert {name: engine for name, engine in engines.items() if not runs_on(engine, oldest)} == {}
+
+
 @pytest.mark.slow
 def test_the_wheel_has_the_built_console(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

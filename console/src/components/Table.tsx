@@ -194,5 +194,6 @@ function cellClass<Row>(column: Column<Row>): string | undefined {
 }
 
 function rowHeight(): number {
-  return matchMedia("(pointer: coarse)").matches ? 44 : 26;
+  if (matchMedia("(pointer: coarse)").matches) return 44;
+  return matchMedia("(min-width: 2560px)").matches ? 33 : 26;
 }

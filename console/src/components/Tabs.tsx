@@ -45,7 +45,9 @@ export function Tabs<Name extends string>(properties: {
           </button>
         ))}
       </div>
-      <div className="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${chosen?.name}`}>
+      {/* It may scroll, so the keyboard must reach it. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: as the pattern of tabs asks */}
+      <div className="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${chosen?.name}`} tabIndex={0}>
         {chosen?.content()}
       </div>
     </>

@@ -82,7 +82,7 @@ export function applySnapshot<Row>(rows: Row[] | undefined, events: LiveEvent[],
     } else if (event.name === "changed") {
       const changed = event.data as Row;
       const place = current.findIndex((row) => id(row) === id(changed));
-      current = place < 0 ? [...current, changed] : current.with(place, changed);
+      current = place < 0 ? [...current, changed] : current.map((row, at) => (at === place ? changed : row));
     }
   }
   return current;

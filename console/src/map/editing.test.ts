@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { RasterStyle } from "@/api/schema";
-import { inMode, modeOf, stretchAt, withBand, withChannel, withColormap, withStretch, writtenOut } from "./editing";
+import {
+  inMode,
+  modeOf,
+  stretchAt,
+  withBand,
+  withChannel,
+  withColormap,
+  withOpacity,
+  withStretch,
+  writtenOut,
+} from "./editing";
 import type { Band } from "./outputs";
 
 const band = (number: number, minimum: number, maximum: number): Band => ({
@@ -36,6 +46,16 @@ describe("styles of a raster, changed by hand", () => {
     expect(writtenOut(null, none, bands)).toBeNull();
     const same = [...legend].map((entry) => ({ ...entry, text: "1" }));
     expect(writtenOut(null, { ...none, legend: same }, bands)).toBeNull();
+  });
+
+  it("writes out what is drawn before it fades it, and fades a palette as it is", () => {
+    expect(withOpacity(null, 0.5, { ...none, legend }, bands)).toEqual({ ...ramp, opacity: 0.5 });
+    expect(withOpacity(null, 0.5, none, [])).toEqual({ kind: "raster", opacity: 0.5 });
+    expect(withOpacity({ kind: "raster", bidx: [2], opacity: 0.5 }, 1, none, bands)).toEqual({
+      kind: "raster",
+      bidx: [2],
+      opacity: 1,
+    });
   });
 
   it("knows the mode, and begins each with a stretch of the data", () => {

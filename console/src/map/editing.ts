@@ -41,6 +41,16 @@ export function writtenOut(style: RasterStyle | null, computed: Computed, bands:
     : null;
 }
 
+/** The same picture, more or less transparent. What geomill computes becomes a style, as that alone has an opacity. */
+export function withOpacity(
+  style: RasterStyle | null,
+  opacity: number,
+  computed: Computed,
+  bands: readonly Band[],
+): RasterStyle {
+  return { ...(writtenOut(style, computed, bands) ?? { kind: "raster" }), opacity };
+}
+
 export function modeOf(style: RasterStyle | null, computed: Computed): Mode {
   if (style?.expression) return "expression";
   const drawn = style?.bidx ?? (style ? [1] : computed.bidx);

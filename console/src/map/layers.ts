@@ -82,7 +82,11 @@ function partsOf(picture: Picture): Part[] {
     id: `${picture.key}-raster`,
     type: "raster",
     source: picture.key,
-    paint: { "raster-opacity": picture.opacity ?? 1, "raster-fade-duration": 0, "raster-resampling": "nearest" },
+    paint: {
+      "raster-opacity": (picture.opacity ?? 1) * (picture.style?.opacity ?? 1),
+      "raster-fade-duration": 0,
+      "raster-resampling": "nearest",
+    },
   };
   return [{ source: picture.key, tiles: rasterTiles(picture), layers: [layer] }];
 }

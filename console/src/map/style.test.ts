@@ -57,6 +57,12 @@ describe("parameters of tiles", () => {
 });
 
 describe("layers of a vector", () => {
+  it("are fainter as a whole by the opacity of the style, and of the picture", () => {
+    const [areas, outlines] = vectorLayers({ kind: "vector", opacity: 0.5, fill_opacity: 0.8 }, "a", "a-", 0.5);
+    expect(areas?.paint).toMatchObject({ "fill-opacity": 0.2 });
+    expect(outlines?.paint).toMatchObject({ "line-opacity": 0.25 });
+  });
+
   it("colours classes by value and by range, and leaves others as they are", () => {
     const [areas, outlines] = vectorLayers(
       {
@@ -93,6 +99,9 @@ describe("styles", () => {
     expect(sameStyle({ kind: "raster", bidx: [1] }, { kind: "raster", bidx: [2] })).toBe(false);
     expect(sameStyle({ kind: "vector" }, { kind: "vector", fill_color: "#2a78b8", classes: [] })).toBe(true);
     expect(sameStyle(null, { kind: "raster" })).toBe(false);
+    expect(sameStyle({ kind: "raster", bidx: [1] }, { kind: "raster", bidx: [1], opacity: 1 })).toBe(true);
+    expect(sameStyle({ kind: "raster", bidx: [1] }, { kind: "raster", bidx: [1], opacity: 0.9 })).toBe(false);
+    expect(sameStyle({ kind: "vector" }, { kind: "vector", opacity: 0.9 })).toBe(false);
   });
 
   it("are saved without empty fields", () => {

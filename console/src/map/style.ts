@@ -10,6 +10,7 @@ export type Stretch = [low: number, high: number];
 /** The colours and widths of a vector without a style: those of the gateway. */
 export const PLAIN_VECTOR = {
   kind: "vector",
+  opacity: 1,
   fill_color: "#2a78b8",
   fill_opacity: 0.5,
   line_color: "#17456b",
@@ -25,7 +26,7 @@ export const PLAIN_VECTOR = {
 export type WholeVectorStyle = Required<Omit<VectorStyle, "title">> & { title?: string | null };
 
 export function wholeVector(style: VectorStyle | null | undefined): WholeVectorStyle {
-  return { ...PLAIN_VECTOR, ...style };
+  return { ...PLAIN_VECTOR, ...style, opacity: style?.opacity ?? 1 };
 }
 
 /** The style that is in use, or null if geomill draws by the data. */
@@ -40,7 +41,7 @@ export function sameStyle(one: Style | null, other: Style | null): boolean {
 
 function bare(style: Style | null): unknown {
   if (!style) return null;
-  const whole = style.kind === "vector" ? wholeVector(style) : style;
+  const whole = style.kind === "vector" ? wholeVector(style) : { opacity: 1, ...style };
   const entries = Object.entries(whole).filter(
     ([name, value]) => name !== "title" && value !== null && value !== undefined,
   );
@@ -166,9 +167,10 @@ export function vectorLayers(
   opacity = 1,
 ): LayerSpecification[] {
   const whole = wholeVector(style);
+  const share = whole.opacity * opacity;
   const line = {
     "line-width": whole.line_width,
-    "line-opacity": whole.line_opacity * opacity,
+    "line-opacity": whole.line_opacity * share,
   };
   const layers: { name: string; type: "fill" | "line" | "circle"; shape: string; paint: Record<string, Expression> }[] =
     [
@@ -176,7 +178,7 @@ export function vectorLayers(
         name: "areas",
         type: "fill",
         shape: "Polygon",
-        paint: { "fill-color": classColour(whole, whole.fill_color), "fill-opacity": whole.fill_opacity * opacity },
+        paint: { "fill-color": classColour(whole, whole.fill_color), "fill-opacity": whole.fill_opacity * share },
       },
       { name: "outlines", type: "line", shape: "Polygon", paint: { "line-color": whole.line_color, ...line } },
       {
@@ -192,10 +194,10 @@ export function vectorLayers(
         paint: {
           "circle-color": classColour(whole, whole.circle_color),
           "circle-radius": whole.circle_radius,
-          "circle-opacity": whole.circle_opacity * opacity,
+          "circle-opacity": whole.circle_opacity * share,
           "circle-stroke-color": "#ffffff",
           "circle-stroke-width": 1,
-          "circle-stroke-opacity": whole.circle_opacity * opacity,
+          "circle-stroke-opacity": whole.circle_opacity * share,
         },
       },
     ];

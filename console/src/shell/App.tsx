@@ -36,6 +36,21 @@ export function App() {
   );
 }
 
+/** A place that the caller's roles do not open. */
+function NotAllowed({ name }: { name: string }) {
+  return (
+    <Screen title={name}>
+      <Empty
+        icon="warning"
+        title={`Your role does not open ${name}`}
+        action={<ButtonLink href="/">Go home</ButtonLink>}
+      >
+        An administrator can give you a key with another role.
+      </Empty>
+    </Screen>
+  );
+}
+
 function Frame() {
   const [open, setOpen] = useState<"find" | "keys" | null>(null);
   const [path, navigate] = useLocation();
@@ -59,6 +74,13 @@ function Frame() {
       <ErrorBoundary key={path}>
         <Suspense fallback={<Waiting />}>
           <Switch>
+            {PLACES.filter((place) => !may(place.rule)).flatMap((place) =>
+              [place.href, ...(place.inner ?? [])].map((path) => (
+                <Route key={path} path={path}>
+                  <NotAllowed name={place.name} />
+                </Route>
+              )),
+            )}
             {ROUTES.flatMap((route) =>
               route.paths.map((place) => <Route key={place} path={place} component={route.screen} />),
             )}

@@ -8,12 +8,14 @@ export interface Place {
   /** The second key after `g`. */
   key: string;
   rule: Rule;
+  /** Addresses within it that need the same rule. */
+  inner?: readonly string[];
 }
 
 export const PLACES: readonly Place[] = [
   { name: "Overview", href: "/overview", key: "o", rule: "GET /health" },
   { name: "Submit", href: "/submit", key: "s", rule: "POST /api/platform/submit" },
-  { name: "Review", href: "/review", key: "r", rule: "POST /api/platform/approve" },
+  { name: "Review", href: "/review", key: "r", rule: "POST /api/platform/approve", inner: ["/review/:asset"] },
   { name: "Assets", href: "/assets", key: "a", rule: "GET /api/assets" },
   { name: "Jobs", href: "/jobs", key: "j", rule: "GET /api/v1/jobs" },
   { name: "Workflows", href: "/workflows", key: "w", rule: "GET /api/v1/workflows" },

@@ -3,6 +3,7 @@
 
 import { type ApiProblem, asProblem } from "@/api/problem";
 import { recall, remember } from "@/shell/remembered";
+import type { Bundle } from "./bundles";
 import { sendFile } from "./tus";
 
 export type UploadStatus = "waiting" | "sending" | "paused" | "missing" | "arrived" | "failed";
@@ -13,6 +14,10 @@ export interface UploadFile {
   name: string;
   size: number;
   platformId: string;
+  /** The folder that it shares with the files that belong to it, or null. */
+  folder: string | null;
+  /** The key of the file that this one describes, or null. */
+  mainKey: string | null;
   uploadId: string | null;
   status: UploadStatus;
   sent: number;
@@ -47,38 +52,59 @@ export class UploadDesk {
     return this.files.some((file) => file.status === "sending" || file.status === "waiting");
   }
 
-  /** Takes files in. One that was here before continues. Returns the key of the first. */
-  add(files: readonly File[], platformId: string): string | null {
-    for (const file of files) {
-      const key = keyOf(file);
-      this.bytes.set(key, file);
-      const known = this.files.find((entry) => entry.key === key);
-      if (!known) this.files = [...this.files, newFile(key, file, platformId)];
-      else if (known.status !== "arrived" && known.status !== "sending") this.patch(key, { status: "waiting" });
+  /** Takes files in. One that was here before continues. Returns the keys of the main files. */
+  add(bundles: readonly Bundle[], platformId: string): string[] {
+    for (const { main, companions } of bundles) {
+      const mainKey = keyOf(main);
+      const folder =
+        this.files.find((file) => file.key === mainKey)?.folder ?? (companions.length > 0 ? newFolder() : null);
+      this.take(main, { platformId, folder, mainKey: null });
+      for (const companion of companions) this.take(companion, { platformId, folder, mainKey });
     }
     this.next();
-    return files[0] ? keyOf(files[0]) : null;
+    return bundles.map((bundle) => keyOf(bundle.main));
+  }
+
+  private take(file: File, place: Pick<UploadFile, "platformId" | "folder" | "mainKey">): void {
+    const key = keyOf(file);
+    this.bytes.set(key, file);
+    const known = this.files.find((entry) => entry.key === key);
+    if (!known) this.files = [...this.files, { ...newFile(key, file), ...place }];
+    else if (known.status !== "arrived" && known.status !== "sending") this.patch(key, { status: "waiting" });
+  }
+
+  /** The files of a bundle, by the key of its main file. */
+  bundle(key: string): UploadFile[] {
+    return this.files.filter((file) => file.key === key || file.mainKey === key);
   }
 
   pause(key: string): void {
-    this.patch(key, { status: "paused", speed: null });
-    this.aborts.get(key)?.abort(new DOMException("paused", "AbortError"));
+    for (const file of this.bundle(key).filter((entry) => entry.status !== "arrived")) {
+      this.patch(file.key, { status: "paused", speed: null });
+      this.aborts.get(file.key)?.abort(new DOMException("paused", "AbortError"));
+    }
     this.next();
   }
 
   /** Continues. A file whose bytes this page does not have must be chosen again. */
   resume(key: string): void {
-    this.patch(key, { status: this.bytes.has(key) ? "waiting" : "missing", problem: null });
+    for (const file of this.bundle(key).filter((entry) => entry.status !== "arrived"))
+      this.patch(file.key, { status: this.bytes.has(file.key) ? "waiting" : "missing", problem: null });
     this.next();
   }
 
-  /** Takes a file off the list. Its upload on the gateway is removed by the caller, or expires. */
-  remove(key: string): void {
-    this.aborts.get(key)?.abort(new DOMException("removed", "AbortError"));
-    this.bytes.delete(key);
-    this.files = this.files.filter((file) => file.key !== key);
+  /** Takes a file and its companions off the list, and returns them. Their uploads on the gateway are removed by the
+   * caller, or expire. */
+  remove(key: string): UploadFile[] {
+    const gone = this.bundle(key);
+    for (const file of gone) {
+      this.aborts.get(file.key)?.abort(new DOMException("removed", "AbortError"));
+      this.bytes.delete(file.key);
+    }
+    this.files = this.files.filter((file) => !gone.includes(file));
     this.tell();
     this.next();
+    return gone;
   }
 
   private next(): void {
@@ -98,7 +124,11 @@ export class UploadDesk {
     try {
       await sendFile({
         file: bytes,
-        metadata: { filename: file.name, platform_id: file.platformId },
+        metadata: {
+          filename: file.name,
+          platform_id: file.platformId,
+          ...(file.folder ? { folder: file.folder } : {}),
+        },
         uploadId: file.uploadId,
         signal: abort.signal,
         onBegun: (uploadId) => this.patch(key, { uploadId }),
@@ -138,16 +168,45 @@ export class SpeedMeter {
   }
 }
 
-function newFile(key: string, file: File, platformId: string): UploadFile {
-  const { name, size } = file;
-  return { key, name, size, platformId, uploadId: null, status: "waiting", sent: 0, speed: null, problem: null };
+function newFile(key: string, { name, size }: File): Omit<UploadFile, "platformId" | "folder" | "mainKey"> {
+  return { key, name, size, uploadId: null, status: "waiting", sent: 0, speed: null, problem: null };
+}
+
+function newFolder(): string {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(12))];
+  return `together-${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+const PROGRESS: readonly UploadStatus[] = ["failed", "missing", "paused", "sending", "waiting", "arrived"];
+
+/** The main files, each with the size and the standing of all that belongs to it: it has arrived when all have. */
+export function assembled(files: readonly UploadFile[]): UploadFile[] {
+  return files
+    .filter((file) => file.mainKey === null)
+    .map((main) => {
+      const all = files.filter((file) => file.key === main.key || file.mainKey === main.key);
+      const least = all.reduce((one, other) =>
+        PROGRESS.indexOf(other.status) < PROGRESS.indexOf(one.status) ? other : one,
+      );
+      const sum = (of: (file: UploadFile) => number) => all.reduce((total, file) => total + of(file), 0);
+      return {
+        ...main,
+        status: least.status,
+        problem: least.problem,
+        size: sum((file) => file.size),
+        sent: sum((file) => file.sent),
+        speed: all.some((file) => file.speed !== null) ? sum((file) => file.speed ?? 0) : null,
+      };
+    });
 }
 
 /** The list as it was before a reload. The bytes of what was not sent are gone with the page. */
 export function restored(text: string | null): UploadFile[] {
   try {
     const files = JSON.parse(text ?? "[]") as UploadFile[];
-    return files.map((file) => (file.status === "arrived" ? file : { ...file, status: "missing", problem: null }));
+    // A list of an earlier release has no folders.
+    const whole = files.map((file) => ({ ...file, folder: file.folder ?? null, mainKey: file.mainKey ?? null }));
+    return whole.map((file) => (file.status === "arrived" ? file : { ...file, status: "missing", problem: null }));
   } catch {
     return [];
   }

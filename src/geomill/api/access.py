@@ -103,6 +103,7 @@ RULES: Mapping[str, Who] = {
     "POST /api/platforms": only(ADMIN),
     "PUT /api/platforms/{platform_id}": only(ADMIN),
     "GET /api/assets": ANY_CREDENTIAL,
+    "GET /api/assets/decisions": STAFF,
     "GET /api/assets/{asset_id}": ANY_CREDENTIAL,
     "GET /api/assets/{asset_id}/links": ANY_CREDENTIAL,
     "GET /api/assets/{asset_id}/styles": ANY_CREDENTIAL,

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from geomill.contract.jobs import Progress
+from geomill.contract.paging import CursorPage, PageOptions
 from geomill.domain.assets.asset import Asset, job_priority
-from geomill.domain.assets.audit import AuditEntry
+from geomill.domain.assets.audit import AuditDecision, AuditEntry
 from geomill.domain.assets.metadata import METADATA_OUTPUT, DatasetMetadata
 from geomill.domain.assets.request import PlatformRequest
 from geomill.domain.assets.revision import AssetRevision
@@ -208,6 +209,31 @@ class AssetPage(BaseModel):
     next_cursor: str | None = Field(
         default=None, description="Pass it as `cursor` to get the next page; null on the last page"
     )
+
+
+class ReviewDecisionOptions(PageOptions):
+    since: AwareDatetime | None = Field(default=None, description="Decided at this time or later")
+
+
+class ReviewDecisionView(BaseModel):
+    """What a reviewer decided about a revision of an asset."""
+
+    audit_id: int
+    asset_id: str
+    platform_id: str
+    stac_item_id: str
+    title: str | None
+    revision: int
+    decision: AuditDecision
+    clearance_state: str | None = Field(description="Who may see the asset after the decision")
+    actor: str
+    on_behalf_of: str | None
+    reason: str | None
+    at: datetime
+
+
+class ReviewDecisionPage(CursorPage):
+    decisions: list[ReviewDecisionView]
 
 
 class ReportPage(BaseModel):

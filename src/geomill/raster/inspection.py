@@ -57,7 +57,7 @@ def check_georeference(dataset: DatasetReader, name: ObjectName) -> None:
     if not all(map(math.isfinite, dataset.transform[:6])):
         raise refused("bad_transform", f"the georeference of '{name}' has numbers that are not finite")
     if dataset.crs is None:
-        raise refused("no_crs", f"'{name}' has no coordinate system: give it in the option source_crs")
+        raise refused("no_crs", f"'{name}' has no coordinate system: give it in the option source_crs", source_crs=None)
     if dataset.transform.is_identity:
         raise refused("no_georeference", f"'{name}' has no georeference")
     if abs(dataset.transform.determinant) < 1e-30:

@@ -132,13 +132,15 @@ def _with_crs(dataset: DatasetReader, options: SourceOptions, name: ObjectName) 
 
 def _crs(options: SourceOptions, name: ObjectName) -> CRS:
     if options.source_crs is None:
-        raise refused("no_crs", f"'{name}' has no coordinate system: give the option source_crs, such as {EXAMPLES}")
+        message = f"'{name}' has no coordinate system: give the option source_crs, such as {EXAMPLES}"
+        raise refused("no_crs", message, source_crs=None)
     try:
         if is_crs(options.source_crs):
             return CRS.from_user_input(options.source_crs)
     except CRSError:
         pass  # refused below, in the same words
-    raise refused("bad_source_crs", f"source_crs {options.source_crs[:80]!r} is not a CRS: write it as {EXAMPLES}")
+    message = f"source_crs {options.source_crs[:80]!r} is not a CRS: write it as {EXAMPLES}"
+    raise refused("bad_source_crs", message, source_crs=None)
 
 
 def world_file(storage: Storage, name: ObjectName, driver: str) -> Affine:

@@ -2001,6 +2001,8 @@ CREATE TABLE app.asset_audit (
 
 CREATE INDEX idx_asset_audit_asset ON app.asset_audit USING btree (asset_id, audit_id DESC);
 
+CREATE INDEX idx_asset_audit_reviews ON app.asset_audit USING btree (at DESC, audit_id DESC) WHERE decision IN ('approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back');
+
 CREATE OR REPLACE TRIGGER asset_audit_append_only
     BEFORE UPDATE OR DELETE ON app.asset_audit
     FOR EACH ROW

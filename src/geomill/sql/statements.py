@@ -53,6 +53,7 @@ class AuditStatements(Statements):
 
     add: LiteralString
     of_asset: LiteralString
+    reviews: LiteralString
 
 
 class BackupStatements(Statements):

@@ -212,6 +212,15 @@ async def audit(conn: Connection, asset_id: str, limit: int = MOST) -> list[Audi
     return [AuditEntry.from_row(row) for row in await cursor.fetchall()]
 
 
+async def review_decisions(
+    conn: Connection, *, since: datetime | None, limit: int, before: tuple[datetime, int] | None = None
+) -> list[dict[str, Any]]:
+    """Return what reviewers decided about all assets, the newest first."""
+    at, audit_id = before or (None, None)
+    parameters = {"since": since, "before": at, "before_id": audit_id, "limit": limit}
+    return await (await conn.execute(queries("audit").reviews, parameters)).fetchall()
+
+
 async def await_request(conn: Connection, asset_id: str, request_id: str) -> None:
     """Let the current revision wait for another request."""
     await conn.execute(queries("assets").await_request, {"asset_id": asset_id, "request_id": request_id})

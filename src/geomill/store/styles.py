@@ -35,12 +35,19 @@ async def put(
         "asset_id": asset_id,
         "name": name,
         "is_default": is_default,
-        "style": to_json(style.model_dump(mode="json", exclude_none=True)),
+        "style": to_json(_stored(style)),
         "updated_by": updated_by,
     }
     row = await (await conn.execute(queries("styles").put, parameters)).fetchone()
     assert row is not None
     return AssetStyle.from_row(row)
+
+
+def _stored(style: BaseModel) -> dict[str, Any]:
+    """Return the style as its row has it. Full opacity is left out, because an older process knows no opacity and would
+    ignore the style."""
+    document = style.model_dump(mode="json", exclude_none=True)
+    return {name: value for name, value in document.items() if (name, value) != ("opacity", 1.0)}
 
 
 async def remove(conn: Connection, asset_id: str, name: str) -> AssetStyle | None:

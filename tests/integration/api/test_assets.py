@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -97,6 +98,38 @@ async def test_a_wrong_query_is_told(counter: Any) -> None:
 @pytest.mark.parametrize("asset_id", ["nobody", "%00", "x" * 65])
 async def test_an_asset_that_is_not_there(counter: Any, asset_id: str) -> None:
     assert (await counter.get(f"/api/assets/{asset_id}")).status_code in (404, 422)
+
+
+async def test_decisions_over_all_assets_are_listed_newest_first(make_counter: Any) -> None:
+    counter = await make_counter(busy=True)
+    one = (await counter.published(metadata={"title": "Floods"}))["asset_id"]
+    two = (await counter.published(platform_refs={**REFS, "version_id": "two"}))["asset_id"]
+    await counter.decide("approve", asset_id=one, clearance_level="ouo")
+    before = datetime.now(UTC)
+    await counter.decide("reject", asset_id=two, reason="holes", reviewer="Ayu")
+
+    async def listed(**query: Any) -> dict[str, Any]:
+        answer = await counter.get("/api/assets/decisions", **query)
+        assert answer.status_code == 200, answer.text
+        page: dict[str, Any] = answer.json()
+        return page
+
+    decisions = (await listed())["decisions"]
+    assert [(entry["asset_id"], entry["decision"], entry["clearance_state"]) for entry in decisions] == [
+        (two, "rejected", "uncleared"),
+        (one, "approved", "ouo"),
+    ]  # submissions are no decisions
+    assert (decisions[0]["reason"], decisions[0]["on_behalf_of"], decisions[0]["revision"]) == ("holes", "Ayu", 1)
+    assert (decisions[1]["title"], decisions[1]["stac_item_id"]) == ("Floods", "idn-lulc-jakarta-2024-v10")
+    assert [entry["asset_id"] for entry in (await listed(since=before.isoformat()))["decisions"]] == [two]
+    first = await listed(limit=1)
+    second = await listed(limit=1, cursor=first["next_cursor"])
+    assert [page["decisions"][0]["asset_id"] for page in (first, second)] == [two, one]
+    assert second["next_cursor"] is None
+    for query in ({"since": "yesterday"}, {"since": "2026-01-01T00:00:00"}, {"limit": 0}, {"cursor": "x"}):
+        problem(await counter.get("/api/assets/decisions", **query), 422, "invalid_input")
+    own = await counter.key(Role.SUBMITTER, platform_id="ddh")
+    problem(await counter.get("/api/assets/decisions", by=own), 403, "forbidden")
 
 
 async def test_reports(make_counter: Any) -> None:

@@ -65,6 +65,25 @@ async def test_a_style_is_kept_listed_and_deleted(desk: tuple[AsyncClient, House
     assert details["audit"][0]["reason"] == "the style infrared was deleted"
 
 
+async def test_an_opacity_is_kept_and_full_opacity_leaves_the_row_as_older_processes_know_it(
+    desk: tuple[AsyncClient, House],
+) -> None:
+    client, house = desk
+    by = bearing(await make_key(house.url, Role.REVIEWER))
+    rows = "SELECT style FROM app.asset_styles WHERE name = 'x'"
+    for opacity, stored in ((0.25, 0.25), (1, None), (0, 0)):
+        put = await client.put(place("dem", "x"), json={"style": {**BANDS, "opacity": opacity}}, headers=by)
+        assert put.json()["style"]["opacity"] == opacity
+        async with house.pool.connection() as conn:
+            row = await (await conn.execute(rows)).fetchone()
+        assert row is not None
+        assert row["style"].get("opacity") == stored
+    for wrong in (-0.1, 1.1, "half"):
+        answer = await client.put(place("dem", "x"), json={"style": {**BANDS, "opacity": wrong}}, headers=by)
+        problem(answer, 422, "invalid_input")
+        assert "opacity" in answer.text
+
+
 async def test_only_owners_reviewers_and_operators_change_styles(desk: tuple[AsyncClient, House]) -> None:
     client, house = desk
     body = {"style": RAMP}

@@ -89,6 +89,42 @@ async def test_a_named_style_wins_over_the_default_and_the_caller_over_both(
     assert (await house.client.get(f"{start}/preview.tif", params={"style": "two"})).status_code == 422
 
 
+OPACITIES = {
+    "ramp": RAMP,
+    "colormap": {"kind": "raster", "bidx": [1], "rescale": [[0, 1000]], "colormap_name": "viridis"},
+    "classes": CLASSES,
+    "grey": {"kind": "raster", "bidx": [1], "rescale": [[0, 1000]]},
+    "automatic": {"kind": "raster"},
+}
+
+
+@pytest.mark.parametrize("name", OPACITIES)
+async def test_a_style_with_opacity_lets_shine_through_what_lies_below(
+    house: House, heights: dict[str, Any], name: str
+) -> None:
+    start = await published(house, f"shining-{name}", heights, "dem")
+    faded = {**OPACITIES[name], "opacity": 0.4}
+    await give(house, f"shining-{name}", {"full": OPACITIES[name], "faded": faded}, default="faded")
+    full = image(await house.client.get(f"{start}/preview.png", params={"style": "full"}))
+    plain = image(await house.client.get(f"{start}/preview.png", params={"style": "automatic"}))
+    assert (np.array_equal(full, plain)) == (name == "automatic")
+    for address, colours in ((f"{start}/preview.png", full), (f"{start}/preview.webp", None)):
+        drawn = image(await house.client.get(address))
+        assert np.abs(drawn[-1] - full[-1] * 0.4).max() <= 1, address
+        assert colours is None or (drawn[:-1][:, full[-1] > 0] == full[:-1][:, full[-1] > 0]).all()
+    tile = tile_at(12)
+    chosen = await house.client.get(f"{start}/tiles/WebMercatorQuad/12/{tile.x}/{tile.y}")
+    assert chosen.headers["content-type"] == "image/png", "JPEG has no opacity"
+    assert 0 < image(chosen)[-1].max() <= 103
+    asked = image(await house.client.get(f"{start}/preview.png", params={"bidx": 1, "rescale": "0,1000"}))
+    assert asked[-1].max() == 255, "what the caller asks for wins over the style"
+    jpeg = await house.client.get(f"{start}/preview.jpg")
+    assert jpeg.status_code == 200
+    assert len(image(jpeg)) in (1, 3)
+    values = image(await house.client.get(f"{start}/preview.tif"))
+    assert len(np.unique(values[-1])) <= 2, "a file with values has a plain mask"
+
+
 async def test_a_style_that_no_longer_fits_is_told_when_named_and_left_out_by_default(
     house: House, heights: dict[str, Any]
 ) -> None:
@@ -140,7 +176,9 @@ async def test_the_style_of_an_asset_that_nobody_may_see_is_not_told(house: Hous
 async def test_a_vector_has_its_style_for_maplibre(house: House) -> None:
     await house.execute("CREATE TABLE geo.styled AS SELECT 1 AS id, ST_SetSRID(ST_MakePoint(1, 2), 4326) AS geom")
     asset_id = await house.publish("styled_points", "vector", table_name="styled", outputs={"bbox": [1, 2, 1, 2]})
-    await give(house, "styled_points", {"red": {"kind": "vector", "circle_color": "#ff0000"}}, default="red")
+    faint_style = {"kind": "vector", "opacity": 0.5, "circle_opacity": 0.5}
+    red_style = {"kind": "vector", "circle_color": "#ff0000"}
+    await give(house, "styled_points", {"red": red_style, "faint": faint_style}, default="red")
     start = f"/vector/collections/{asset_id}/tiles/WebMercatorQuad"
     document = (await house.client.get(f"{start}/style.json")).json()
     assert document["layers"][2]["paint"]["circle-color"] == "#ff0000"
@@ -150,6 +188,8 @@ async def test_a_vector_has_its_style_for_maplibre(house: House) -> None:
     assert (await house.client.get(f"{start}/style.json?style=blue")).status_code == 404
     page = (await house.client.get(f"/viewer/{asset_id}")).text
     assert "#ff0000" in page
+    faint = (await house.client.get(f"{start}/style.json?style=faint")).json()["layers"][2]["paint"]
+    assert (faint["circle-opacity"], faint["circle-stroke-opacity"]) == (0.25, 0.25)
 
 
 async def test_one_wmts_document_lists_what_the_caller_sees(house: House, heights: dict[str, Any]) -> None:

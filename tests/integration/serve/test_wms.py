@@ -111,14 +111,15 @@ async def test_a_map_of_a_vector_has_the_colours_of_its_classes(house: House) ->
     }  # fmt: skip
     await house.execute(
         "INSERT INTO app.asset_styles (asset_id, name, is_default, style, updated_by)"
-        " VALUES (%s, 'kinds', true, %s, 'me')",
-        asset_id,
-        json.dumps(style),
-    )
+        " VALUES (%s, 'kinds', true, %s, 'me'), (%s, 'faint', false, %s, 'me')",
+        asset_id, json.dumps(style), asset_id, json.dumps({**style, "opacity": 0.5}),
+    )  # fmt: skip
     size = {"LAYERS": asset_id, "WIDTH": 40, "HEIGHT": 20, "CRS": "CRS:84"}
     picture = image(await get(house, BBOX="10,50,12,51", **size))
     assert (picture[:, :, :20] == np.array([0, 255, 0, 255]).reshape(4, 1, 1)).all()
     assert (picture[:, :, 20:] == np.array([0, 0, 255, 255]).reshape(4, 1, 1)).all()
+    faint = image(await get(house, BBOX="10,50,12,51", STYLES="faint", **size))
+    assert set(np.unique(faint[3])) == {128}
     point = image(await get(house, BBOX="18,19,22,21", **size))
     assert point[:, 10, 20].tolist() == [0x12, 0x34, 0x56, 255]
     assert 60 <= (point[3] > 0).sum() <= 90  # a disc with a radius of five pixels

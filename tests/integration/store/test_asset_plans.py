@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -109,6 +109,28 @@ async def test_every_page_is_found_through_an_index(full: Connection) -> None:
             assert scanned(plan) == [], what
             lost = sum(node.get("Rows Removed by Filter", 0) for node in plan)
             assert lost < ROWS / 4, f"{what}: {lost} rows were looked at in vain: {json.dumps(plan, indent=1)}"
+
+
+FILL_AUDIT = """
+INSERT INTO app.asset_audit (asset_id, revision, decision, actor, at)
+SELECT md5((n %% 20000 + 1)::text), 1, CASE WHEN n %% 10 = 0 THEN 'approved' ELSE 'submitted' END::app.decision, 'me',
+       now() - n * interval '1 minute'
+FROM generate_series(1, %s) AS n
+"""
+
+
+@pytest.mark.parametrize("since", [None, timedelta(hours=6), timedelta(seconds=1)])
+async def test_decisions_are_found_without_reading_all_of_the_audit(full: Connection, since: timedelta | None) -> None:
+    await full.execute(FILL_AUDIT, [ROWS])
+    await full.execute("VACUUM ANALYZE app.asset_audit")
+    now = datetime.now(UTC)
+    for before in (None, (now - timedelta(days=1), 10**9)):
+        at, audit_id = before or (None, None)
+        parameters = {"since": since and now - since, "before": at, "before_id": audit_id, "limit": 51}
+        plan = await plan_of(full, queries("audit").reviews, parameters)
+        assert scanned(plan) == []
+        read = [node for node in plan if node.get("Relation Name") == "asset_audit"]
+        assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in read) <= 60 + 200
 
 
 async def test_every_look_at_one_asset_is_through_an_index(full: Connection) -> None:

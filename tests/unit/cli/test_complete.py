@@ -14,6 +14,7 @@ WITHOUT = {
     "assets.order_clip": "`assets download --bbox`",
     "assets.extract": "`assets download` waits",
     "assets.save_extract": "`assets download` waits",
+    "assets.decisions": "for the console; the audit of an asset is in `assets show`",
     "assets.follow_reviews": "for programs: the list of assets has a filter",
     "jobs.run": "`jobs submit --wait`",
     "jobs.follow": "`jobs watch` looks more often than a stream tells",

@@ -94,6 +94,21 @@ def test_categories_and_ranges_of_qgis() -> None:
     assert [(entry.minimum, entry.maximum) for entry in vector(from_qml(graduated)[0]).classes] == [(0, 5), (5, 9)]
 
 
+@pytest.mark.parametrize(
+    ("text", "opacity"), [("0.25", 0.25), ("0", 0), ("1", 1), ("2", 1), ("-1", 1), ("nan", 1), ("x", 1)]
+)
+def test_the_opacity_of_a_layer_is_that_of_the_style(text: str, opacity: float) -> None:
+    gray = f'<qgis><pipe><rasterrenderer type="singlebandgray" grayBand="1" opacity="{text}"/></pipe></qgis>'
+    assert raster(from_qml(gray)[0]).opacity == opacity
+    plain = (
+        '<qgis><renderer-v2 type="singleSymbol"><symbols><symbol type="fill"><layer class="SimpleFill"/></symbol>'
+        f"</symbols></renderer-v2><layerOpacity>{text}</layerOpacity></qgis>"
+    )
+    assert vector(from_qml(plain)[0]).opacity == opacity
+    sld = SLD.format(f"<RasterSymbolizer><Opacity>{text}</Opacity></RasterSymbolizer>")
+    assert raster(from_sld(sld)[0]).opacity == opacity
+
+
 SLD = '<Sld xmlns="http://www.opengis.net/sld" xmlns:ogc="http://www.opengis.net/ogc">{}</Sld>'
 RULE = (
     "<Rule><Title>{title}</Title><ogc:Filter><ogc:PropertyIsEqualTo><ogc:PropertyName>{name}</ogc:PropertyName>"

@@ -152,6 +152,12 @@ def test_a_raster_without_a_place_still_shows_its_header(look: Any, tmp_path: Pa
     assert codes(inspection) == ["no_crs"]
     assert inspection.raster is not None
     assert inspection.raster.width == 8
+    assert [remedy.option for remedy in inspection.problems[0].remedies] == ["source_crs"]
+    wrong = look("a.tif", geotiff(tmp_path / "a.tif", crs=None), source_crs="nowhere")
+    assert codes(wrong) == ["bad_source_crs"]
+    assert [remedy.option for remedy in wrong.problems[0].remedies] == ["source_crs"]
+    solved = look("a.tif", geotiff(tmp_path / "a.tif", crs=None), source_crs="EPSG:32633")
+    assert "no_crs" not in [problem.code for problem in solved.problems]
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 100, b"PK\x03\x04 but no archive", b"<gml>", b"II*\0" + bytes(200)])

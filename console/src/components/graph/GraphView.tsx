@@ -33,6 +33,7 @@ interface GraphViewProps {
 }
 
 const ZOOM = 1.25;
+const MOST_ON_LARGE = 1.4;
 const LEAST_FIT = 0.55;
 const PADDING = 16;
 
@@ -123,7 +124,8 @@ function useFit(frame: React.RefObject<HTMLElement | null>, width: number, heigh
   if (!size || !width || !height) return 1;
   const across = (size[0] - PADDING) / width;
   const down = (size[1] - PADDING) / height;
-  return Math.min(1, across, Math.max(down, LEAST_FIT));
+  const most = matchMedia("(min-width: 2560px)").matches ? MOST_ON_LARGE : 1;
+  return Math.min(most, across, Math.max(down, LEAST_FIT));
 }
 
 const Arrow = memo(function Arrow(edge: {

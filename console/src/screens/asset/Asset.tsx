@@ -52,7 +52,7 @@ function Shown({ asset }: { asset: AssetDetails }) {
     [asset.asset_id, asset.table_name, asset.outputs],
   );
   const draft = useDraft(asset, styles.data, bands);
-  const mapState = useMapState(asset, names, draft.style, draft.opacity, served);
+  const mapState = useMapState(asset, names, draft.style, served);
   const scale = useScale(mapState.map);
   const [tab, setTab] = useAddress<string>(
     "tab",

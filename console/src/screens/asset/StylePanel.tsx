@@ -3,8 +3,9 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { AssetDetails, RasterStyle, StylesView, VectorStyle } from "@/api/schema";
 import { percent } from "@/format/number";
+import { withOpacity } from "@/map/editing";
 import type { Band } from "@/map/outputs";
-import type { Style } from "@/map/style";
+import { type Style, wholeVector } from "@/map/style";
 import type { Draft } from "./draft";
 import { RasterControls } from "./RasterControls";
 import { SaveStyle } from "./SaveStyle";
@@ -19,6 +20,13 @@ interface StylePanelProps {
 }
 
 export function StylePanel({ asset, draft, bands, styles, names }: StylePanelProps) {
+  const opacity = draft.style?.opacity ?? 1;
+  const fade = (share: number) =>
+    draft.change(
+      asset.data_type === "vector"
+        ? { ...wholeVector(draft.style as VectorStyle | null), opacity: share }
+        : withOpacity(draft.style as RasterStyle | null, share, draft.computed, bands),
+    );
   return (
     <aside className="style-panel" aria-label="Style">
       <section>
@@ -42,13 +50,13 @@ export function StylePanel({ asset, draft, bands, styles, names }: StylePanelPro
           bands={bands}
           computed={draft.computed}
           style={draft.style as RasterStyle | null}
-          onChange={draft.change as (style: RasterStyle | null) => void}
+          onChange={(style) => draft.change(style && { ...style, opacity })}
         />
       )}
       <section>
         <label className="label" htmlFor="opacity">
-          <span>Opacity on this map</span>
-          <span>{percent(draft.opacity)}</span>
+          <span>Opacity</span>
+          <span>{percent(opacity)}</span>
         </label>
         <input
           id="opacity"
@@ -56,8 +64,8 @@ export function StylePanel({ asset, draft, bands, styles, names }: StylePanelPro
           min={0}
           max={1}
           step={0.05}
-          value={draft.opacity}
-          onChange={(event) => draft.setOpacity(Number(event.target.value))}
+          value={opacity}
+          onChange={(event) => fade(Number(event.target.value))}
         />
       </section>
       <SaveStyle asset={asset} draft={draft} styles={styles.data} />

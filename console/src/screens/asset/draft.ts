@@ -11,11 +11,9 @@ export interface Draft {
   /** As it is drawn; null is what geomill computes from the data. */
   style: Style | null;
   changed: boolean;
-  opacity: number;
   /** What geomill computes from the data. */
   computed: Computed;
   change: (style: Style | null) => void;
-  setOpacity: (opacity: number) => void;
   discard: () => void;
 }
 
@@ -49,34 +47,22 @@ function computedOf(asset: AssetDetails, styles: StylesView | undefined, bands: 
 export function useDraft(asset: AssetDetails, styles: StylesView | undefined, bands: readonly Band[]): Draft {
   const [values, setAddress] = useAddresses();
   const [tried, setTried] = useState<Style | null | undefined>(() => styleOf(values.get("draw"), asset.data_type));
-  const [opacity, setOpacity] = useState(() => opacityOf(values.get("opacity")));
   const saved = defaultStyle(styles);
   const computed = useMemo(() => computedOf(asset, styles, bands), [asset, styles, bands]);
   const changed = tried !== undefined && !sameStyle(tried, saved);
   const text = !changed ? null : tried === null ? "automatic" : JSON.stringify(savedForm(tried));
-  const seen = opacity === 1 ? null : opacity.toFixed(2);
   useEffect(() => {
     const timer = setTimeout(() => {
       const now = new URLSearchParams(location.search);
-      if (now.get("draw") !== text || now.get("opacity") !== seen) setAddress({ draw: text, opacity: seen });
+      if (now.get("draw") !== text) setAddress({ draw: text });
     }, WAIT_MILLISECONDS);
     return () => clearTimeout(timer);
-  }, [text, seen, setAddress]);
+  }, [text, setAddress]);
   return {
     style: tried === undefined ? saved : tried,
     changed,
-    opacity,
     computed,
     change: useCallback((style: Style | null) => setTried(style), []),
-    setOpacity,
-    discard: useCallback(() => {
-      setTried(undefined);
-      setOpacity(1);
-    }, []),
+    discard: useCallback(() => setTried(undefined), []),
   };
-}
-
-function opacityOf(text: string | null): number {
-  const value = Number(text ?? 1);
-  return value >= 0 && value <= 1 ? value : 1;
 }

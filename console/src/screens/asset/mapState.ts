@@ -54,7 +54,6 @@ export function useMapState(
   asset: AssetDetails,
   names: readonly string[],
   style: Style | null,
-  opacity: number,
   revision: number | null,
 ): MapState {
   const kind = asset.data_type === "vector" ? "vector" : "raster";
@@ -66,7 +65,7 @@ export function useMapState(
   const feature = useFeature(chosen, revision);
   const fly = useRef(false);
 
-  const common = { key: KEY, bounds: tiles.place?.bounds, opacity };
+  const common = { key: KEY, bounds: tiles.place?.bounds };
   const pictures: Picture[] = !tiles.place
     ? []
     : kind === "raster"

@@ -49,7 +49,7 @@ function Attempts(properties: { details: NodeDetails; attempt: number; onAttempt
   const { details, attempt, onAttempt } = properties;
   return (
     <fieldset className="attempts" aria-label="Attempts">
-      {details.attempts.toReversed().map((entry) => (
+      {[...details.attempts].reverse().map((entry) => (
         <button
           key={entry.attempt}
           type="button"

@@ -28,7 +28,7 @@ const UNDER_WAY = new Set(["running", "dispatched", "ready"]);
 export function segments(node: Timed, attempts: readonly Attempt[], now: number): Segment[] {
   const earlier = attempts
     .filter((attempt) => attempt.attempt < node.attempt)
-    .toSorted((one, other) => one.attempt - other.attempt);
+    .sort((one, other) => one.attempt - other.attempt);
   const drawn: Segment[] = [];
   let free: number | null = null; // since when the node waits for the next attempt
   for (const attempt of earlier) {

@@ -5,7 +5,10 @@ import { Count } from "@/components/Card";
 import { Icon } from "@/components/Icon";
 import { Age } from "@/components/Time";
 import { plural } from "@/format/number";
+import { useAddress } from "@/shell/address";
 import type { WaitingAsset } from "@/shell/attention";
+import { DecidedList } from "./Decided";
+import { summary, useDecisions } from "./decisions";
 
 /** The assets of a platform in the order of the inbox. An empty platform means all of them. */
 export function inOrder(assets: readonly WaitingAsset[], platform: string): WaitingAsset[] {
@@ -25,11 +28,18 @@ interface InboxProps {
 }
 
 export function Inbox(properties: InboxProps) {
+  const [list, setList] = useAddress<"" | "decided">("list", "");
+  const decided = useDecisions().data;
+  const decisions = decided?.decisions.filter(
+    (entry) => properties.platform === "" || entry.platform_id === properties.platform,
+  );
+  const words = summary(decisions ?? [], decided?.next_cursor != null);
+  const showing = list === "decided";
   return (
-    <nav className="inbox" aria-label="Waiting for review">
+    <nav className="inbox" aria-label={showing ? "Decided today" : "Waiting for review"}>
       <header>
-        <h2>Waiting</h2>
-        <Count value={properties.assets.length} hot />
+        <h2>{showing ? "Decided today" : "Waiting"}</h2>
+        <Count value={showing ? (decisions?.length ?? 0) : properties.assets.length} hot={!showing} />
         <span className="grow" />
         {properties.platforms.length > 1 && (
           <select
@@ -45,15 +55,27 @@ export function Inbox(properties: InboxProps) {
           </select>
         )}
       </header>
-      <ol>
-        {properties.assets.map((asset) => (
-          <li key={asset.asset_id} aria-current={asset.asset_id === properties.chosen || undefined}>
-            <Link href={`/review/${asset.asset_id}${properties.search}`}>
-              <Row asset={asset} />
-            </Link>
-          </li>
-        ))}
-      </ol>
+      {showing ? (
+        <DecidedList decisions={decisions ?? []} />
+      ) : (
+        <ol>
+          {properties.assets.map((asset) => (
+            <li key={asset.asset_id} aria-current={asset.asset_id === properties.chosen || undefined}>
+              <Link href={`/review/${asset.asset_id}${properties.search}`}>
+                <Row asset={asset} />
+              </Link>
+            </li>
+          ))}
+        </ol>
+      )}
+      <footer className="small">
+        <span className="soft">{words ? `Decided today: ${words}.` : "Nothing was decided today."}</span>
+        {(words || showing) && (
+          <button type="button" className="link accent" onClick={() => setList(showing ? "" : "decided")}>
+            {showing ? "Show what waits" : "Show decided"}
+          </button>
+        )}
+      </footer>
     </nav>
   );
 }

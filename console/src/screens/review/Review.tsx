@@ -14,8 +14,10 @@ import { REVIEWS_KEY, type WaitingAsset } from "@/shell/attention";
 import { useKeys } from "@/shell/keys";
 import { Screen } from "@/shell/Screen";
 import { CompareMap } from "./CompareMap";
+import { DecidedList } from "./Decided";
 import { Decision } from "./Decision";
 import { DifferenceTable, Origin, Warnings } from "./Differences";
+import { DECISIONS_KEY, summary, useDecisions } from "./decisions";
 import { Inbox, inOrder } from "./Inbox";
 import { useReviewed } from "./queries";
 import "./review.css";
@@ -59,6 +61,7 @@ export default function Review() {
             : "New data appears here by itself, as soon as it has been processed."}
         </Empty>
         {platform && <Button onClick={() => setPlatform("")}>All platforms</Button>}
+        <DecidedToday />
       </Screen>
     );
   const neighbours = {
@@ -77,6 +80,18 @@ export default function Review() {
       onOpen={open}
       inbox={<InboxPlace {...{ assets, platforms, platform, chosen }} onPlatform={setPlatform} />}
     />
+  );
+}
+
+/** Shown when nothing waits. */
+function DecidedToday() {
+  const decisions = useDecisions().data?.decisions ?? [];
+  if (decisions.length === 0) return null;
+  return (
+    <section className="decided-today">
+      <h2>Decided today: {summary(decisions)}</h2>
+      <DecidedList decisions={decisions} />
+    </section>
   );
 }
 
@@ -120,6 +135,7 @@ function Opened({ assetId, waiting, neighbours, onOpen, inbox }: OpenedProps) {
   const onward = next ?? previous;
   const decided = () => {
     client.setQueryData<WaitingAsset[]>(REVIEWS_KEY, (rows) => rows?.filter((row) => row.asset_id !== assetId));
+    void client.invalidateQueries({ queryKey: DECISIONS_KEY });
     onOpen(onward);
   };
   const look = () => {

@@ -11,17 +11,6 @@ import { type UploadFile, uploadDesk } from "@/uploads/desk";
 import type { Draft } from "./draft";
 import { useInspection, useSource, useStanding } from "./queries";
 
-const PARTS = /\.(shp|shx|dbf|prj|cpg|qix|sbn|sbx)$/i;
-
-/** Files that can be uploaded as they are, and why the others cannot. */
-export function sorted(files: readonly File[]): { good: File[]; refused: string | null } {
-  const good = files.filter((file) => !PARTS.test(file.name) && file.size > 0);
-  if (files.some((file) => PARTS.test(file.name)))
-    return { good, refused: "Put all parts of a shapefile into one ZIP file, and drop that." };
-  const empty = files.find((file) => file.size === 0);
-  return { good, refused: empty ? `${empty.name} is empty, or a folder. Drop the files themselves.` : null };
-}
-
 export function DropZone({ onFiles }: { onFiles: (files: File[]) => void }) {
   const input = useRef<HTMLInputElement>(null);
   return (
@@ -33,7 +22,10 @@ export function DropZone({ onFiles }: { onFiles: (files: File[]) => void }) {
           choose
         </button>
       </span>
-      <span className="small dim">GeoPackage, Shapefile (ZIP), GeoJSON, FlatGeobuf, GeoParquet, KML, CSV, GeoTIFF</span>
+      <span className="small dim">
+        GeoPackage, Shapefile, GeoJSON, FlatGeobuf, GeoParquet, KML, CSV, GeoTIFF. What belongs together, dropped
+        together, is one submission.
+      </span>
       <input
         ref={input}
         type="file"
@@ -80,18 +72,35 @@ export function FileList(properties: {
   chosen: string | null;
   onChoose: (key: string) => void;
 }) {
+  const collected = new Set(Object.values(properties.drafts).flatMap((draft) => draft.members));
+  const isShown = (file: UploadFile) => !collected.has(file.key);
   return (
     <ol>
-      {properties.files.map((file) => (
+      {properties.files.filter(isShown).map((file) => (
         <li key={file.key} aria-current={file.key === properties.chosen || undefined}>
           <button type="button" className="line pick" onClick={() => properties.onChoose(file.key)}>
             <span className="strong cut grow">{file.name}</span>
             <span className="small dim">{bytes(file.size)}</span>
           </button>
+          <Company file={file} all={properties.files} draft={properties.drafts[file.key]} />
           <Standing file={file} draft={properties.drafts[file.key]} />
         </li>
       ))}
     </ol>
+  );
+}
+
+/** What is submitted with the file. */
+function Company({ file, all, draft }: { file: UploadFile; all: readonly UploadFile[]; draft: Draft | undefined }) {
+  const beside = uploadDesk.bundle(file.key).filter((entry) => entry.mainKey !== null);
+  const members = all.filter((entry) => draft?.members.includes(entry.key));
+  return (
+    <>
+      {beside.length > 0 && <span className="small soft">with {beside.map((entry) => entry.name).join(", ")}</span>}
+      {members.length > 0 && (
+        <span className="small soft">one collection with {members.map((entry) => entry.name).join(", ")}</span>
+      )}
+    </>
   );
 }
 

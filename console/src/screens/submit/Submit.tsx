@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { api, ok } from "@/api/client";
 import { Button } from "@/components/Button";
 import { Empty } from "@/components/Empty";
@@ -11,12 +11,14 @@ import { recall, remember } from "@/shell/remembered";
 import { Screen } from "@/shell/Screen";
 import { useSession } from "@/shell/session";
 import { useToast } from "@/shell/toasts";
-import { type UploadFile, uploadDesk } from "@/uploads/desk";
+import { isRaster, sorted } from "@/uploads/bundles";
+import { assembled, type UploadFile, uploadDesk } from "@/uploads/desk";
+import { CollectionNote, CollectionOffer } from "./Collection";
 import { type Draft, newDraft, newKey, obstacle, submissionOf, suggestedRefs } from "./draft";
 import { draftStore, useDraft, useDrafts } from "./drafts";
-import { DropZone, FileList, sorted, useDrop } from "./FileList";
+import { DropZone, FileList, useDrop } from "./FileList";
 import { Inspect, layerOf } from "./Inspect";
-import { useInspection, usePlatforms, useRehearsal, useSource } from "./queries";
+import { useInspection, useMembers, usePlatforms, useRehearsal, useSource } from "./queries";
 import { SubmissionForm } from "./SubmissionForm";
 import { Watch } from "./Watch";
 import "./submit.css";
@@ -24,21 +26,24 @@ import "./submit.css";
 export default function Submit() {
   const { caller } = useSession();
   const toast = useToast();
-  const files = useSyncExternalStore(uploadDesk.watch, uploadDesk.current);
+  const uploads = useSyncExternalStore(uploadDesk.watch, uploadDesk.current);
+  const files = useMemo(() => assembled(uploads), [uploads]);
   const drafts = useDrafts();
   const [address, setAddress] = useAddress<string>("file", "");
   const chosen = files.find((file) => file.key === address) ?? files[0];
   const platformId = caller.platform_id ?? recall("platform") ?? "ddh";
+  const [offered, setOffered] = useState<string[]>([]);
   const take = useCallback(
-    (dropped: File[]) => {
-      const { good, refused } = sorted(dropped);
-      if (refused) toast({ text: refused, bad: true });
-      const first = uploadDesk.add(good, platformId);
-      if (first) setAddress(first);
+    async (dropped: File[]) => {
+      const { bundles, refused } = await sorted(dropped);
+      for (const text of refused) toast({ text, bad: true });
+      const keys = uploadDesk.add(bundles, platformId);
+      setOffered(keys.filter((_, at) => isRaster(bundles[at]?.main.name ?? "")));
+      if (keys[0]) setAddress(keys[0]);
     },
     [platformId, setAddress, toast],
   );
-  const drop = useDrop(take);
+  const drop = useDrop((dropped) => void take(dropped));
   useFirstDrafts(files);
   useLeaving();
   const move = (step: number) => {
@@ -49,7 +54,10 @@ export default function Submit() {
     { keys: "ArrowDown", label: "next file", run: () => move(1) },
     { keys: "ArrowUp", label: "file", sign: "ArrowUp ArrowDown", shown: files.length > 1, run: () => move(-1) },
   ]);
-  const open = files.filter((file) => !drafts[file.key]?.requestId).length;
+  const collected = new Set(Object.values(drafts).flatMap((draft) => draft.members));
+  const own = files.filter((file) => !collected.has(file.key));
+  const count = own.length;
+  const open = own.filter((file) => !drafts[file.key]?.requestId).length;
   return (
     <Screen
       title="Submit"
@@ -58,7 +66,7 @@ export default function Submit() {
       actions={
         files.length > 0 && (
           <span className="small dim">
-            {plural(files.length, "file")}, {open} not submitted
+            {plural(count, "submission")}, {open} not submitted
           </span>
         )
       }
@@ -66,18 +74,19 @@ export default function Submit() {
     >
       <div className={`submit ${drop.over ? "over" : ""}`} {...drop.handlers}>
         <aside className="files" aria-label="Files">
-          <DropZone onFiles={take} />
+          <DropZone onFiles={(chosen) => void take(chosen)} />
+          <CollectionOffer files={files} offered={offered} drafts={drafts} onEnd={() => setOffered([])} />
           <FileList files={files} drafts={drafts} chosen={chosen?.key ?? null} onChoose={setAddress} />
           <p className="small dim hint">
             An upload goes on where it stopped, also after you close the browser: drop the same file again.
           </p>
         </aside>
         {chosen ? (
-          <OpenFile key={chosen.key} file={chosen} platformId={platformId} />
+          <OpenFile key={chosen.key} file={chosen} files={files} platformId={platformId} />
         ) : (
           <section className="inspect">
             <Empty icon="upload" title="No file yet">
-              Drop a file anywhere on this page. You see what is inside, and what would go wrong, before anything is
+              Drop files anywhere on this page. You see what is inside, and what would go wrong, before anything is
               submitted.
             </Empty>
           </section>
@@ -98,15 +107,21 @@ function useLeaving(): void {
   }, []);
 }
 
+/** Takes a file off the list, with those beside it. The other rasters of its collection stay, unless they were submitted
+ * with it. */
 async function removeFile(file: UploadFile): Promise<void> {
-  uploadDesk.remove(file.key);
-  const submitted = draftStore.current()[file.key]?.requestId;
+  const draft = draftStore.current()[file.key];
+  const gone = uploadDesk.remove(file.key);
+  if (draft?.requestId) for (const member of draft.members) gone.push(...uploadDesk.remove(member));
   draftStore.set(file.key, null);
-  if (file.uploadId && !submitted)
-    await ok(api.DELETE("/api/platform/uploads/{upload_id}", { params: { path: { upload_id: file.uploadId } } }));
+  if (draft?.requestId) return;
+  for (const { uploadId } of gone) {
+    if (uploadId)
+      await ok(api.DELETE("/api/platform/uploads/{upload_id}", { params: { path: { upload_id: uploadId } } }));
+  }
 }
 
-function OpenFile({ file, platformId }: { file: UploadFile; platformId: string }) {
+function OpenFile({ file, files, platformId }: { file: UploadFile; files: readonly UploadFile[]; platformId: string }) {
   const [draft, onDraft] = useDraft(file.key, platformId);
   const toast = useToast();
   const source = useSource(file);
@@ -146,7 +161,9 @@ function OpenFile({ file, platformId }: { file: UploadFile; platformId: string }
       </section>
     );
   return (
-    <Filling {...{ file, draft, onDraft, source: source.data, platforms: platforms.data?.platforms ?? [], remove }} />
+    <Filling
+      {...{ file, files, draft, onDraft, source: source.data, platforms: platforms.data?.platforms ?? [], remove }}
+    />
   );
 }
 
@@ -166,6 +183,7 @@ function useFirstDrafts(files: readonly UploadFile[]): void {
 
 interface FillingProps {
   file: UploadFile;
+  files: readonly UploadFile[];
   draft: Draft;
   onDraft: (change: Partial<Draft>) => void;
   source: { container_name: string; file_name: string } | undefined;
@@ -173,21 +191,22 @@ interface FillingProps {
   remove: () => void;
 }
 
-function Filling({ file, draft, onDraft, source, platforms, remove }: FillingProps) {
+function Filling({ file, files, draft, onDraft, source, platforms, remove }: FillingProps) {
   const inspection = useInspection(source, draft);
+  const others = useMembers(files, draft.members);
   const dateField = useRef<HTMLInputElement>(null);
   const platform = platforms.find((entry) => entry.platform_id === draft.platformId);
   const required = platform?.required_refs ?? [];
   const complete = required.every((name) => draft.refs[name]?.trim());
-  const rehearsal = useRehearsal(draft, inspection.data, source, complete);
+  const rehearsal = useRehearsal(draft, inspection.data, source, others ?? [], complete);
   const known = rehearsal.data !== undefined && rehearsal.data.operation !== "created";
   const problems = inspection.isPlaceholderData ? undefined : inspection.data?.problems;
   const [problem, setProblem] = useState<unknown>(null);
   const client = useQueryClient();
   const submit = useMutation({
     mutationFn: () => {
-      if (!source || !inspection.data) throw new Error("the file has not arrived");
-      return ok(api.POST("/api/platform/submit", { body: submissionOf(draft, inspection.data, source) }));
+      if (!source || !inspection.data || !others) throw new Error("the file has not arrived");
+      return ok(api.POST("/api/platform/submit", { body: submissionOf(draft, inspection.data, source, others) }));
     },
     onSuccess: (accepted) => {
       remember("platform", draft.platformId);
@@ -203,7 +222,11 @@ function Filling({ file, draft, onDraft, source, platforms, remove }: FillingPro
     },
   });
   const inTheWay =
-    file.status === "arrived" ? obstacle(draft, required, problems, known) : "The file has not arrived yet.";
+    file.status !== "arrived"
+      ? "The file has not arrived yet."
+      : others === undefined
+        ? "The other rasters of the collection have not arrived yet."
+        : obstacle(draft, required, problems, known);
   const ready = inTheWay === null && !submit.isPending;
   const go = () => ready && submit.mutate();
   useKeys([
@@ -214,6 +237,7 @@ function Filling({ file, draft, onDraft, source, platforms, remove }: FillingPro
   return (
     <>
       <section className="inspect" aria-label={file.name}>
+        <CollectionNote file={file} files={files} draft={draft} onDraft={onDraft} />
         {file.status === "arrived" ? (
           <Inspect
             name={file.name}

@@ -17,6 +17,13 @@ describe("a draft", () => {
     expect(body.idempotency_key).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  it("of a collection names all files and the workflow that takes them", () => {
+    const draft = { ...newDraft("ddh"), members: ["b"] };
+    const body = submissionOf(draft, { data_type: "raster" }, source, [{ file_name: "y/b.tif" }]);
+    expect([body.file_name, body.workflow_id]).toEqual([["x/a.gpkg", "y/b.tif"], "process_raster_collection"]);
+    expect(submissionOf(newDraft("ddh"), { data_type: "raster" }, source).file_name).toBe("x/a.gpkg");
+  });
+
   it("reads one date or two", () => {
     expect(timesOf("")).toEqual({});
     expect(timesOf("2026-06-30")).toEqual({ datetime: "2026-06-30" });

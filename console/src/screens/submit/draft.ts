@@ -23,6 +23,8 @@ export interface Draft {
   /** A date or time, or two with a slash between them. */
   taken: string;
   workflowId: string | null;
+  /** The keys of the other rasters of the collection that this file begins. */
+  members: string[];
   options: Options;
   solutions: Solution[];
   clearance: Clearance | null;
@@ -43,6 +45,7 @@ export function newDraft(platformId: string): Draft {
     attribution: "",
     taken: "",
     workflowId: null,
+    members: [],
     options: {},
     solutions: [],
     clearance: null,
@@ -89,6 +92,7 @@ export function submissionOf(
   draft: Draft,
   inspection: Pick<Inspection, "data_type">,
   source: { container_name: string; file_name: string },
+  others: readonly { file_name: string }[] = [],
 ): PlatformSubmission {
   const metadata = metadataOf(draft);
   return {
@@ -96,14 +100,21 @@ export function submissionOf(
     platform_refs: Object.fromEntries(Object.entries(draft.refs).map(([name, value]) => [name, value.trim()])),
     data_type: inspection.data_type ?? "vector",
     container_name: source.container_name,
-    file_name: source.file_name,
+    file_name: others.length > 0 ? [source, ...others].map((entry) => entry.file_name) : source.file_name,
     processing_options: optionsOf(draft),
     overwrite: draft.overwrite,
     idempotency_key: draft.idempotencyKey,
     ...(metadata ? { metadata } : {}),
-    ...(draft.workflowId ? { workflow_id: draft.workflowId } : {}),
+    ...(workflowOf(draft) ? { workflow_id: workflowOf(draft) } : {}),
     ...(draft.clearance ? { clearance_level: draft.clearance } : {}),
   };
+}
+
+const COLLECTION = "process_raster_collection";
+
+/** The workflow of the submission; null if the platform chooses. */
+export function workflowOf(draft: Pick<Draft, "members" | "workflowId">): string | null {
+  return draft.members.length > 0 ? COLLECTION : draft.workflowId;
 }
 
 /** Why the file cannot be submitted yet, or null. The first thing to do comes first. */

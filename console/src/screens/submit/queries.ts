@@ -1,11 +1,11 @@
 /** What the screen asks the gateway. */
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { api, ok } from "@/api/client";
 import { useMay } from "@/shell/session";
 import type { UploadFile } from "@/uploads/desk";
-import { type Draft, optionsOf, submissionOf } from "./draft";
+import { type Draft, optionsOf, submissionOf, workflowOf } from "./draft";
 
 export function usePlatforms() {
   return useQuery({ queryKey: ["platforms"], queryFn: () => ok(api.GET("/api/platforms")), staleTime: 60_000 });
@@ -13,13 +13,25 @@ export function usePlatforms() {
 
 /** Where an upload lies, once it has arrived. */
 export function useSource(file: UploadFile) {
-  return useQuery({
+  return useQuery(sourceQuery(file));
+}
+
+function sourceQuery(file: UploadFile) {
+  return {
     queryKey: ["uploads", file.uploadId],
     queryFn: () =>
       ok(api.GET("/api/platform/uploads/{upload_id}", { params: { path: { upload_id: file.uploadId ?? "" } } })),
     enabled: file.status === "arrived" && file.uploadId !== null,
     staleTime: Number.POSITIVE_INFINITY,
-  });
+  };
+}
+
+/** Where the other rasters of a collection lie; undefined until all have arrived. */
+export function useMembers(files: readonly UploadFile[], keys: readonly string[]): Source[] | undefined {
+  const members = keys.flatMap((key) => files.find((file) => file.key === key) ?? []);
+  const answers = useQueries({ queries: members.map(sourceQuery) });
+  const sources = answers.flatMap((answer) => answer.data ?? []);
+  return sources.length === keys.length ? sources : undefined;
 }
 
 export interface Source {
@@ -35,7 +47,7 @@ export function useInspection(source: Source | undefined, draft: Draft) {
       container_name: source.container_name,
       file_name: source.file_name,
       processing_options: optionsOf(draft),
-      ...(draft.workflowId ? { workflow_id: draft.workflowId } : {}),
+      ...(workflowOf(draft) ? { workflow_id: workflowOf(draft) } : {}),
     },
   );
   return useQuery({
@@ -66,12 +78,13 @@ export function useRehearsal(
   draft: Draft,
   inspection: { data_type?: "raster" | "vector" | null } | undefined,
   source: Source | undefined,
+  others: readonly Source[],
   complete: boolean,
 ) {
   const body =
     source && inspection?.data_type
       ? {
-          ...submissionOf({ ...draft, overwrite: true }, { data_type: inspection.data_type }, source),
+          ...submissionOf({ ...draft, overwrite: true }, { data_type: inspection.data_type }, source, others),
           idempotency_key: undefined,
         }
       : null;

@@ -10,7 +10,10 @@ import { Field } from "@/components/Field";
 import { shortId } from "@/format/number";
 import { useKeys } from "@/shell/keys";
 import { useToast } from "@/shell/toasts";
-import { type InputDeclaration, textOf, valuesOf } from "./inputs";
+import { type InputDeclaration, isRequired, textOf, valuesOf } from "./inputs";
+
+/** More inputs than this stand beside each other, where there is room. */
+const MANY = 4;
 
 /** Runs a workflow with the inputs that it declares. */
 export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
@@ -36,21 +39,21 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
   useKeys([{ keys: "Ctrl+Enter", label: "run", shown: true, run: () => submit() }]);
   const refused = run.error ? asProblem(run.error) : null;
   return (
-    <form className="run stack3" onSubmit={submit}>
+    <form className={Object.keys(inputs).length > MANY ? "run stack3 many" : "run stack3"} onSubmit={submit}>
       {refused && <ErrorLine error={refused} />}
       {Object.keys(inputs).length === 0 && <p className="soft">It has no inputs.</p>}
-      {Object.entries(inputs).map(([name, declaration]) => (
+      {requiredFirst(inputs).map(([name, declaration]) => (
         <Field
           key={name}
           label={name}
           aside={
-            <span className="dim">{declaration.required ? `${declaration.type}, required` : declaration.type}</span>
+            <span className="dim">{isRequired(declaration) ? `${declaration.type}, required` : declaration.type}</span>
           }
           help={declaration.description}
           wrong={problems[name] ?? refused?.of(name)}
         >
           {(field) =>
-            declaration.type === "boolean" || declaration.choices ? (
+            declaration.type === "boolean" || declaration.enum ? (
               <select
                 {...field}
                 className="input"
@@ -58,7 +61,7 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
                 onChange={(event) => setTexts({ ...texts, [name]: event.target.value })}
               >
                 <option value="">{declaration.default == null ? "" : `default: ${textOf(declaration.default)}`}</option>
-                {(declaration.choices ?? [true, false]).map((choice) => (
+                {(declaration.enum ?? [true, false]).map((choice) => (
                   <option key={textOf(choice)} value={textOf(choice)}>
                     {textOf(choice)}
                   </option>
@@ -76,7 +79,7 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
           }
         </Field>
       ))}
-      <div className="line">
+      <div className="line go">
         <Button type="submit" kind="primary" size="large" icon="play" disabled={run.isPending}>
           Run
         </Button>
@@ -84,4 +87,8 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
       </div>
     </form>
   );
+}
+
+function requiredFirst(inputs: Record<string, InputDeclaration>): [string, InputDeclaration][] {
+  return Object.entries(inputs).sort(([, one], [, other]) => Number(isRequired(other)) - Number(isRequired(one)));
 }

@@ -84,8 +84,8 @@ function List() {
                   </Link>
                 ),
               },
-              { name: "version", head: "Version", num: true, width: 70, cell: (row) => row.version },
-              { name: "by", head: "Started by", width: 110, cell: (row) => row.started_by },
+              { name: "version", head: "Version", num: true, width: 70, desk: true, cell: (row) => row.version },
+              { name: "by", head: "Started by", width: 110, desk: true, cell: (row) => row.started_by },
               {
                 name: "inputs",
                 head: "Inputs",

@@ -15,7 +15,12 @@ describe("inputs of a workflow", () => {
   it("leaves out what is empty, unless it is required", () => {
     const result = valuesOf(
       { a: "", c: "1" },
-      { a: { type: "string" }, b: { type: "string", required: true }, c: { type: "number" } },
+      {
+        a: { type: "string", required: false },
+        b: { type: "string" },
+        c: { type: "number" },
+        d: { type: "string", default: "x" },
+      },
     );
     expect(result).toEqual({ values: { c: 1 }, problems: { b: "This input is required." } });
   });

@@ -2,10 +2,15 @@
 
 export interface InputDeclaration {
   type: string;
+  /** Absent means required, unless there is a default. */
   required?: boolean;
   default?: unknown;
   description?: string | null;
-  choices?: unknown[] | null;
+  enum?: unknown[] | null;
+}
+
+export function isRequired(declaration: InputDeclaration): boolean {
+  return declaration.required !== false && (declaration.default === undefined || declaration.default === null);
 }
 
 /** The text of a value in a field. Lists and objects are JSON. */
@@ -17,7 +22,7 @@ export function textOf(value: unknown): string {
 /** The value of a field, or a problem with it. An empty field is left out, so that the default holds. */
 export function inputValue(text: string, declaration: InputDeclaration): { value?: unknown; problem?: string } {
   const words = text.trim();
-  if (words === "") return declaration.required ? { problem: "This input is required." } : {};
+  if (words === "") return isRequired(declaration) ? { problem: "This input is required." } : {};
   switch (declaration.type) {
     case "string":
       return { value: text };

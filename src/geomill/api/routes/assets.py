@@ -13,7 +13,18 @@ from geomill.api import cursors
 from geomill.api.access import ThePrincipal
 from geomill.api.gateway import TheGateway
 from geomill.api.problems import problem_responses
-from geomill.contract.assets import AssetDetails, AssetPage, AssetView, JobView, LinksView, ReportPage, RequestView
+from geomill.contract.assets import (
+    AssetDetails,
+    AssetPage,
+    AssetView,
+    JobView,
+    LinksView,
+    ReportPage,
+    RequestView,
+    ReviewDecisionOptions,
+    ReviewDecisionPage,
+    ReviewDecisionView,
+)
 from geomill.contract.inputs import ApiInput, Text
 from geomill.domain.access.signed_link import LONGEST_SECONDS
 from geomill.domain.access.visibility import Sight, sight_of
@@ -104,6 +115,20 @@ async def get_report(gateway: TheGateway, report: ReportName, options: Annotated
         now = await transaction_time(conn)
     window = timedelta(seconds=seconds) if seconds else None
     return ReportPage(report=report.value, rows=rows, generated_at=now, window=window)
+
+
+@router.get("/decisions", summary="List decisions of reviewers, the newest first")
+async def list_decisions(gateway: TheGateway, options: Annotated[ReviewDecisionOptions, Query()]) -> ReviewDecisionPage:
+    """Who approved, rejected, revoked, unpublished or rolled back what, over all assets."""
+    cursor = options.cursor
+    before = (cursors.decode(cursor)[0], cursors.decode_number(cursor)) if cursor else None
+    async with gateway.connection() as conn:
+        rows = await assets.review_decisions(conn, since=options.since, limit=options.limit + 1, before=before)
+    page = [ReviewDecisionView(**row) for row in rows[: options.limit]]
+    more = len(rows) > options.limit
+    return ReviewDecisionPage(
+        decisions=page, next_cursor=cursors.encode(page[-1].at, str(page[-1].audit_id)) if more else None
+    )
 
 
 @router.get("/{asset_id}", summary="Get an asset with its history", responses=problem_responses(404))

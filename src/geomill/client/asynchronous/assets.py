@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +13,15 @@ from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.asynchronous.connection import AsyncGatewayConnection
-from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.assets import (
+    AssetDetails,
+    AssetPage,
+    AssetStatus,
+    JobWithoutAsset,
+    LinksView,
+    ReportPage,
+    ReviewDecisionPage,
+)
 from geomill.contract.extracts import ExtractStatus, ExtractView
 from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
@@ -155,6 +164,14 @@ class AsyncAssetOperations:
     async def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return await self._connection.get(
             ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit
+        )
+
+    async def decisions(
+        self, *, since: datetime | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> ReviewDecisionPage:
+        """List what reviewers decided about all assets, the newest first."""
+        return await self._connection.get(
+            ReviewDecisionPage, "/api/assets/decisions", since=since and since.isoformat(), limit=limit, cursor=cursor
         )
 
     def follow_reviews(self) -> AsyncIterator[ServerSentEvent]:

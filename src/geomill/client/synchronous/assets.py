@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,15 @@ from httpx_sse import ServerSentEvent
 
 from geomill.client.answers import path
 from geomill.client.synchronous.connection import GatewayConnection
-from geomill.contract.assets import AssetDetails, AssetPage, AssetStatus, JobWithoutAsset, LinksView, ReportPage
+from geomill.contract.assets import (
+    AssetDetails,
+    AssetPage,
+    AssetStatus,
+    JobWithoutAsset,
+    LinksView,
+    ReportPage,
+    ReviewDecisionPage,
+)
 from geomill.contract.extracts import ExtractStatus, ExtractView
 from geomill.contract.inspection import Inspection, InspectionOrder
 from geomill.contract.submissions import DecisionMade, PlatformSubmission, SubmissionAccepted
@@ -153,6 +162,14 @@ class AssetOperations:
 
     def report(self, name: str, *, seconds: float | None = None, limit: int | None = None) -> ReportPage:
         return self._connection.get(ReportPage, path("/api/assets/reports/{}", name), seconds=seconds, limit=limit)
+
+    def decisions(
+        self, *, since: datetime | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> ReviewDecisionPage:
+        """List what reviewers decided about all assets, the newest first."""
+        return self._connection.get(
+            ReviewDecisionPage, "/api/assets/decisions", since=since and since.isoformat(), limit=limit, cursor=cursor
+        )
 
     def follow_reviews(self) -> Iterator[ServerSentEvent]:
         """Iterate over the assets that wait for review, as they come and go. It does not end by itself."""

@@ -36,7 +36,14 @@ class AuditEntry(Entity):
     __sql_foreign_keys__: ClassVar = (
         ForeignKey(("asset_id",), "app.geospatial_assets", ("asset_id",), on_delete="RESTRICT"),
     )
-    __sql_indexes__: ClassVar = (Index("idx_asset_audit_asset", ("asset_id", "audit_id DESC")),)
+    __sql_indexes__: ClassVar = (
+        Index("idx_asset_audit_asset", ("asset_id", "audit_id DESC")),
+        Index(
+            "idx_asset_audit_reviews",
+            ("at DESC", "audit_id DESC"),
+            where="decision IN ('approved', 'clearance_changed', 'rejected', 'revoked', 'unpublished', 'rolled_back')",
+        ),
+    )
     __sql_guards__: ClassVar = append_only("asset_audit")
 
     audit_id: Identity

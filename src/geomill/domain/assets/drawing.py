@@ -75,7 +75,7 @@ def maplibre_layers(style: VectorStyle, source: str = SOURCE, prefix: str = "") 
             "Polygon",
             {
                 "fill-color": _color(style, style.fill_color),
-                "fill-opacity": style.fill_opacity,
+                "fill-opacity": style.fill_opacity * style.opacity,
                 "fill-outline-color": style.line_color,
             },
         ),
@@ -86,7 +86,7 @@ def maplibre_layers(style: VectorStyle, source: str = SOURCE, prefix: str = "") 
             {
                 "line-color": _color(style, style.line_color),
                 "line-width": style.line_width,
-                "line-opacity": style.line_opacity,
+                "line-opacity": style.line_opacity * style.opacity,
             },
         ),
         (
@@ -96,9 +96,10 @@ def maplibre_layers(style: VectorStyle, source: str = SOURCE, prefix: str = "") 
             {
                 "circle-color": _color(style, style.circle_color),
                 "circle-radius": style.circle_radius,
-                "circle-opacity": style.circle_opacity,
+                "circle-opacity": style.circle_opacity * style.opacity,
                 "circle-stroke-color": "#ffffff",
                 "circle-stroke-width": 1,
+                "circle-stroke-opacity": style.circle_opacity * style.opacity,
             },
         ),
     )

@@ -44,6 +44,12 @@ def number(text: str | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def opacity_of(text: str | None) -> dict[str, float]:
+    """Return the opacity of a layer as a part of a style. Empty if the file has none, or one that is no share."""
+    share = number(text)
+    return {"opacity": share} if share is not None and 0 <= share < 1 else {}
+
+
 def texts(element: Element, name: str) -> Iterator[str]:
     """Yield the texts of all elements of a name."""
     for found in element.iter(name):

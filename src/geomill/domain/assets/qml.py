@@ -6,7 +6,7 @@ import re
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from geomill.domain.assets.foreign_xml import NotConvertible, number, read_xml
+from geomill.domain.assets.foreign_xml import NotConvertible, number, opacity_of, read_xml
 
 Document = dict[str, Any]
 _ENDS = {"inf": float("inf"), "-inf": float("-inf")}
@@ -19,9 +19,11 @@ def from_qml(text: str) -> tuple[Document, list[str]]:
     root = read_xml(text, "qml")
     raster, vector = root.find(".//rasterrenderer"), root.find(".//renderer-v2")
     if raster is not None:
-        return _raster(raster)
+        style, warnings = _raster(raster)
+        return {**style, **opacity_of(raster.get("opacity"))}, warnings
     if vector is not None:
-        return _vector(vector)
+        style, warnings = _vector(vector)
+        return {**style, **opacity_of(root.findtext("layerOpacity"))}, warnings
     raise NotConvertible("the QML has no renderer of a raster or vector layer")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from geomill.domain.assets.foreign_xml import NotConvertible, number, read_xml, texts
+from geomill.domain.assets.foreign_xml import NotConvertible, number, opacity_of, read_xml, texts
 
 Document = dict[str, Any]
 
@@ -15,7 +15,7 @@ def from_sld(text: str) -> tuple[Document, list[str]]:
     root = read_xml(text, "sld")
     raster = root.find(".//RasterSymbolizer")
     if raster is not None:
-        return _raster(raster), []
+        return {**_raster(raster), **opacity_of(raster.findtext("Opacity"))}, []
     rules = list(root.iter("Rule"))
     if not rules:
         raise NotConvertible("the SLD has no rules")

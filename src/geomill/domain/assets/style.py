@@ -135,6 +135,7 @@ class RasterStyle(StylePart):
 
     kind: Literal["raster"] = "raster"
     title: Label | None = None
+    opacity: Opacity = Field(default=1.0, description="Of the whole picture; it multiplies all other opacities")
     bidx: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1, max_length=4)] | None = Field(
         default=None, description="Bands, counted from 1. Without, natural colours, or the first band if it has colours"
     )
@@ -179,6 +180,13 @@ class RasterStyle(StylePart):
         return self
 
     @property
+    def has_colors(self) -> bool:
+        """Whether the style says what to draw. If not, the data decides, and the style changes only the rest."""
+        return any(
+            (self.bidx, self.expression, self.rescale, self.colormap_name, self.colormap, self.ramp, self.classes)
+        )
+
+    @property
     def channels(self) -> int:
         """The number of bands of the picture. 0 if the data decides."""
         return len(self.expression.split(";")) if self.expression else len(self.bands)
@@ -196,6 +204,7 @@ class VectorStyle(StylePart):
 
     kind: Literal["vector"] = "vector"
     title: Label | None = None
+    opacity: Opacity = Field(default=1.0, description="Of the whole picture; it multiplies all other opacities")
     fill_color: Color = "#2a78b8"
     fill_opacity: Opacity = 0.5
     line_color: Color = "#17456b"

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from rasterio.io import DatasetReader
 from rio_tiler.colormap import cmap
 from rio_tiler.models import ImageData
+from titiler.core.resources.enums import ImageType
 from titiler.core.utils import render_image
 
 from geomill.domain.assets.drawing import colormap, stretch
@@ -24,6 +26,8 @@ from geomill.raster.rendering import Rendering, band_ranges, kind_of
 
 RESCALE = "geomill_rescale"
 """The metadata key of an image's default stretch."""
+OPACITY = "geomill_opacity"
+"""The metadata key of the opacity that a style gives to an image."""
 _BAND = re.compile(r"\bb([0-9]+)\b")
 
 
@@ -80,12 +84,27 @@ class Painter:
             options["nodata"] = style.nodata
         if style.resampling and options.get("resampling_method") is None:
             options["resampling_method"] = style.resampling.value
+        if not style.has_colors and not expression:
+            return self._by_house(style, dataset, read, *args, requested=requested, **options)
         expression = expression or (style.expression if not requested else None)
         bands = () if expression else tuple(requested) or style.bands or self._house(dataset).bands
         chosen = {"expression": expression} if expression else {"indexes": bands}
         image = read(*args, **chosen, **options)
         colors = cmap.get(style.colormap_name) if style.colormap_name else colormap(style)
-        return _stretched(image, stretch(style) or self._by_data(style, dataset, bands)), colors
+        return _stretched(_marked(image, style), stretch(style) or self._by_data(style, dataset, bands)), colors
+
+    def _by_house(
+        self,
+        style: RasterStyle,
+        dataset: DatasetReader,
+        read: Callable[..., ImageData],
+        *args: Any,
+        requested: Sequence[int],
+        **options: Any,
+    ) -> tuple[ImageData, Any]:
+        house = self._house(dataset, requested)
+        image = read(*args, indexes=house.bands or tuple(requested) or None, **options)
+        return _stretched(_marked(image, style), house.rescale), house.colormap
 
     def _by_data(self, style: RasterStyle, dataset: DatasetReader, bands: Sequence[int]) -> Any:
         """Return the stretch of a style that has none. Colours of values need none."""
@@ -100,10 +119,34 @@ def _stretched(image: ImageData, rescale: Any) -> ImageData:
     return image
 
 
+def _marked(image: ImageData, style: RasterStyle) -> ImageData:
+    if style.opacity < 1:
+        image.metadata = {**(image.metadata or {}), OPACITY: style.opacity}
+    return image
+
+
 def render(
     image: ImageData, *, rescale: Any = None, color_formula: str | None = None, **options: Any
 ) -> tuple[bytes, str]:
-    """Render as TiTiler does, with the default stretch if the caller gives none."""
+    """Render as TiTiler does, with the default stretch if the caller gives none, and with the opacity of the style."""
+    metadata = image.metadata or {}
     if rescale is None and color_formula is None:
-        rescale = (image.metadata or {}).get(RESCALE)
-    return render_image(image, rescale=rescale, color_formula=color_formula, **options)
+        rescale = metadata.get(RESCALE)
+    opacity, output_format = metadata.get(OPACITY, 1.0), options.get("output_format")
+    if opacity == 1.0 or output_format not in (None, ImageType.png, ImageType.webp):
+        return render_image(image, rescale=rescale, color_formula=color_formula, **options)
+    if rescale:
+        image.rescale(rescale)
+    if options.get("colormap"):
+        options["colormap"] = _faded(options["colormap"], opacity)
+    else:
+        image.alpha_mask = np.rint(image.mask * opacity).astype(image.mask.dtype)
+    options["output_format"] = output_format or ImageType.png  # TiTiler would choose JPEG, which has no opacity
+    return render_image(image, color_formula=color_formula, **options)
+
+
+def _faded(colors: Any, opacity: float) -> Any:
+    """Return a colormap of rio-tiler, by values or by ranges, with less opacity."""
+    if isinstance(colors, dict):
+        return {value: (*color[:3], round(color[3] * opacity)) for value, color in colors.items()}
+    return [(limits, (*color[:3], round(color[3] * opacity))) for limits, color in colors]

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from geomill.identity.passwords import password_for
 from geomill.contract.extracts import ExtractView
 from geomill.downloads.formats import KINDS, DownloadFormat
 from geomill.downloads.order import DownloadColumn, FeaturesOrder
+from geomill.identity.passwords import password_for
 from geomill.serve.downloads.desk import MOST_BYTES, MOST_ROWS, DownloadDesk
 from geomill.serve.downloads.extracts import Extracts
 from geomill.serve.vector.collections import GEOMETRIES, AssetLayer, TheCollection

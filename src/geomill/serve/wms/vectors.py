@@ -71,12 +71,12 @@ def draw(shapes: Shapes, values: Sequence[Any], style: VectorStyle, shown: MapRe
     lines = np.where(kinds == 2, shapely.boundary(shapes), shapes)
     wide = shapely.buffer(lines, style.line_width * pixel / 2, quad_segs=2) if style.line_width > 1.5 else lines
     round_points = shapely.buffer(shapes, style.circle_radius * pixel, quad_segs=4)
-    outline = rgba(style.line_color)
+    faded_outline = _faded(rgba(style.line_color), style.line_opacity * style.opacity)
     layers = (
-        (shapes, kinds == 2, _palette(style, style.fill_color, style.fill_opacity), False),
-        (wide, kinds == 2, np.array([_faded(outline, style.line_opacity)] * (len(style.classes) + 1)), True),
-        (wide, kinds == 1, _palette(style, style.line_color, style.line_opacity), True),
-        (round_points, kinds == 0, _palette(style, style.circle_color, style.circle_opacity), False),
+        (shapes, kinds == 2, _palette(style, style.fill_color, style.fill_opacity * style.opacity), False),
+        (wide, kinds == 2, np.array([faded_outline] * (len(style.classes) + 1)), True),
+        (wide, kinds == 1, _palette(style, style.line_color, style.line_opacity * style.opacity), True),
+        (round_points, kinds == 0, _palette(style, style.circle_color, style.circle_opacity * style.opacity), False),
     )
     drawn = [_burnt(part[chosen], classes[chosen], colors, shown, touched=touched)
              for part, chosen, colors, touched in layers if chosen.any()]  # fmt: skip
