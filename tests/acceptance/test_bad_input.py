@@ -32,6 +32,7 @@ nodes:
         (["--workflows", "/nowhere/at/all", "workflows", "list"], "the workflow folder /nowhere/at/all does not exist"),
     ],
 )
+@pytest.mark.slow
 def test_wrong_arguments(geomill: Geomill, data: Path, arguments: list[str], message: str) -> None:
     ended = geomill("--data", str(data), *arguments)
     assert ended.code == 2
@@ -40,6 +41,7 @@ def test_wrong_arguments(geomill: Geomill, data: Path, arguments: list[str], mes
     assert not data.exists()
 
 
+@pytest.mark.slow
 def test_a_workflow_with_mistakes_names_each_with_its_line(geomill: Geomill, tmp_path: Path) -> None:
     file = tmp_path / "misspelt.yaml"
     file.write_text(MISSPELT)
@@ -85,6 +87,7 @@ def test_an_unreachable_database_is_named_without_its_password(geomill: Geomill)
     assert len(ended.err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_data_folder_that_cannot_be_made(geomill: Geomill) -> None:
     """Not even root can write in /proc."""
     ended = geomill("--data", "/proc/geomill", "jobs", "list")

@@ -252,6 +252,7 @@ print(json.dumps([meta["crs"], shapely.get_coordinates(shapely.from_wkb(geometri
 """Read in a process of its own: in this one GDAL would wait for a server that waits for GDAL."""
 
 
+@pytest.mark.slow
 def test_gdal_reads_features_in_the_system_that_it_asks_for(served: FilledServer) -> None:
     """OGC API Features, part 2. In EPSG:3035 north is first, which GDAL turns; it complains where an answer is in
     another system than it asked for."""

@@ -79,6 +79,7 @@ def test_what_is_wrong_comes_with_a_remedy(geomill: Geomill, database: str) -> N
     assert "     → " in ended.out
 
 
+@pytest.mark.slow
 def test_what_waits_in_vain_and_disks_that_are_nearly_full(geomill: Geomill, database: str, data: Path) -> None:
     with psycopg.connect(database, autocommit=True) as conn:
         conn.execute("INSERT INTO dagapp.dag_unserved_queues (queue_name) VALUES ('gpu'), ('dag-jobs.unknown')")
@@ -98,6 +99,7 @@ def test_what_waits_in_vain_and_disks_that_are_nearly_full(geomill: Geomill, dat
     assert "no orchestrator knows the workflow 'new'" in shown.out
 
 
+@pytest.mark.slow
 def test_no_schema_no_server_bad_settings(geomill: Geomill, empty_database: str, tmp_path: Path) -> None:
     ended = geomill("doctor", GEOMILL_DATABASE_URL=empty_database)
     assert ended.code == 1

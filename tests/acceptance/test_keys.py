@@ -49,6 +49,7 @@ def test_make_list_and_revoke(geomill: Geomill, database: str) -> None:
         ([], "--role"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_refused_makes_nothing(geomill: Geomill, data: Path, options: list[str], words: str) -> None:
     ended = geomill("--data", str(data), "keys", "create", *options)
     assert ended.code == 2

@@ -95,6 +95,7 @@ def command(variables: dict[str, str], *words: str) -> subprocess.CompletedProce
     return subprocess.run([GEOMILL, *words], env=variables, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
     database: str, external_database: str, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_catalogue_in_which_somebody_wrote_is_found_out_and_made_anew(
 
 
 @pytest.mark.parametrize("zone", ["external"])
+@pytest.mark.slow
 def test_without_its_database_a_zone_is_not_served(database: str, tmp_path: Path, zone: str) -> None:
     variables = environ(tmp_path, database, "")
     del variables["GEOMILL_EXTERNAL_DATABASE_URL"]

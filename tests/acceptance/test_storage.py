@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.conftest import Geomill
 
 CONTENT = b"0123456789" * 1_000_000
 
 
+@pytest.mark.slow
 def test_a_file_goes_in_is_listed_and_comes_out(geomill: Geomill, tmp_path: Path) -> None:
     data, file, back = str(tmp_path / "data"), tmp_path / "flood.tif", tmp_path / "back.tif"
     file.write_bytes(CONTENT)
@@ -29,6 +32,7 @@ def test_a_file_goes_in_is_listed_and_comes_out(geomill: Geomill, tmp_path: Path
     assert back.read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path: Path) -> None:
     (tmp_path / "silver").mkdir()
     ended = geomill(
@@ -55,6 +59,7 @@ def test_the_doctor_looks_at_each_zone(geomill: Geomill, database: str, tmp_path
     assert not (tmp_path / "external").exists()
 
 
+@pytest.mark.slow
 def test_the_doctor_makes_no_folders(geomill: Geomill, database: str, tmp_path: Path) -> None:
     ended = geomill("--data", str(tmp_path / "data"), "doctor", "--json", GEOMILL_DATABASE_URL=database)
     findings = {finding["subject"]: finding for finding in ended.json}

@@ -144,6 +144,7 @@ def test_a_disk_that_is_too_small_at_the_first_start_is_one_sentence(geomill: Ge
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_on_another_interface_the_key_is_asked_for_and_tls_is_recommended(database: str, tmp_path: Path) -> None:
     port = free_port()
     with (tmp_path / "log").open("wb") as log:

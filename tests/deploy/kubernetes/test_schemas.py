@@ -48,12 +48,14 @@ def test_an_unknown_field_of_kubernetes_is_refused() -> None:
 
 
 @overlays
+@pytest.mark.slow
 def test_keda_accepts_the_scalers(overlay: Overlay) -> None:
     scalers = overlay.of_kind(*KEDA)
     assert len(scalers) == 3
     assert against_keda(scalers) == ""
 
 
+@pytest.mark.slow
 def test_an_unknown_field_and_a_wrong_value_of_keda_are_refused() -> None:
     misspelt, wrong = (deepcopy(Overlay("postgres").of_kind("ScaledObject")[0]) for _ in range(2))
     misspelt["spec"]["maxReplicas"] = 3

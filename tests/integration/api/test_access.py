@@ -33,6 +33,7 @@ async def status(client: AsyncClient, method: str, path: str, headers: dict[str,
 
 
 @pytest.mark.parametrize("role", [None, *Role])
+@pytest.mark.slow
 async def test_every_route_by_every_role(
     make_platform: Any, make_client: Any, database: str, role: Role | None
 ) -> None:

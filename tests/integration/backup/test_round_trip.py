@@ -100,6 +100,7 @@ def test_a_lease_is_given_back_and_no_schedule_fires_for_the_past(target: Place,
     assert (resumed.jobs, resumed.cancelled, resumed.released, resumed.postponed) == (1, 0, 1, ("hourly",))
 
 
+@pytest.mark.slow
 def test_an_open_job_knows_its_source_by_the_etag_that_it_has_now(
     source: Place, target: Place, depot: FolderDepot
 ) -> None:

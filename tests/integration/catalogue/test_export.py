@@ -203,6 +203,7 @@ async def worker_process(office: Office, external_database: str) -> AsyncIterato
         await process.wait()
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_killed_in_an_export_leaves_nothing_outside_and_another_completes_it(
     office: Office, database: str, external_database: str
 ) -> None:

@@ -144,6 +144,7 @@ async def test_a_revoked_asset_that_is_submitted_again_serves_nothing_until_its_
     assert "link viewer" in await town.seen(again, 3, (ticket_for(again),))
 
 
+@pytest.mark.slow
 async def test_an_unpublished_asset_comes_back_only_with_its_own_data(town: Town) -> None:
     asset = await town.published()
     await town.approve(asset)

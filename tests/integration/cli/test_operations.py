@@ -101,6 +101,7 @@ async def run(shell: Shell, platform_job: str) -> dict[str, Any]:
     return dict(job)
 
 
+@pytest.mark.slow
 async def test_schedules_and_their_jobs(shell: Shell) -> None:
     created = await shell("schedules", "create", "nightly", "hello_world", "--cron", "0 3 * * *", "-i", "name=Ada")
     assert created.startswith("nightly: next ")
@@ -118,6 +119,7 @@ async def test_schedules_and_their_jobs(shell: Shell) -> None:
     assert "there is no schedule" in await shell("schedules", "show", "nightly", code=2)
 
 
+@pytest.mark.slow
 async def test_a_job_that_fails_is_looked_into_and_repeated(shell: Shell) -> None:
     job_id = await _submit(shell, "broken")
     job = await run(shell, job_id)

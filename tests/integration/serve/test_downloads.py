@@ -63,6 +63,7 @@ def frame(answer: Response, folder: Path, suffix: str) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("gpkg", "gpkg"), ("fgb", "fgb"), ("shp", "zip"), ("geojson", "geojson")])
+@pytest.mark.slow
 async def test_gdal_reads_what_was_loaded(house: House, tmp_path: Path, name: str, suffix: str) -> None:
     path = await layer(house)
     answer = await house.client.get(f"{path}/download", params={"f": name})
@@ -85,6 +86,7 @@ async def test_gdal_reads_what_was_loaded(house: House, tmp_path: Path, name: st
         }  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_geoparquet_and_csv_have_all_columns(house: House, tmp_path: Path) -> None:
     path = await layer(house)
     file = tmp_path / "a.parquet"
@@ -102,6 +104,7 @@ async def test_geoparquet_and_csv_have_all_columns(house: House, tmp_path: Path)
     assert shapely.from_wkt(rows[4]["geometry"]).x == pytest.approx(15.04)
 
 
+@pytest.mark.slow
 async def test_filter_and_box_apply_and_nothing_is_a_file_too(house: House, tmp_path: Path) -> None:
     path = await layer(house)
     ids = []
@@ -117,6 +120,7 @@ async def test_filter_and_box_apply_and_nothing_is_a_file_too(house: House, tmp_
         assert (await house.client.get(f"{path}/download?{query}")).status_code in (400, 422), query
 
 
+@pytest.mark.slow
 async def test_a_download_is_for_whom_the_asset_is_shown_and_gone_with_it(house: House) -> None:
     hidden = await layer(house, clearance_state="ouo")
     assert (await house.client.get(f"{hidden}/download?f=csv")).status_code == 404
@@ -135,6 +139,7 @@ async def test_a_download_is_for_whom_the_asset_is_shown_and_gone_with_it(house:
     assert (await house.client.get(f"{shown}/download?f=csv")).status_code == 404
 
 
+@pytest.mark.slow
 async def test_a_download_is_bounded_in_rows_bytes_and_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     path = await layer(house)
     with monkeypatch.context() as change:
@@ -163,6 +168,7 @@ def picture(shelf: Storage) -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 async def test_a_clip_has_the_pixels_of_the_file(house: House, shelf: Storage, picture: dict[str, Any]) -> None:
     start = await published(house, "clipped", picture, "multispectral")
     with rasterio.open(file_of(shelf, picture)) as whole:
@@ -182,6 +188,7 @@ async def test_a_clip_has_the_pixels_of_the_file(house: House, shelf: Storage, p
     assert (await house.client.get(f"{start}/clip.tif?bbox=1,2,3,4&bbox-crs=/etc/passwd")).status_code in (400, 422)
 
 
+@pytest.mark.slow
 async def test_a_clip_is_bounded_and_for_whom_the_asset_is_shown(
     house: House, shelf: Storage, picture: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +218,7 @@ class _Impatient:
         return bool(row and row["n"])
 
 
+@pytest.mark.slow
 async def test_a_caller_who_goes_away_ends_the_child_and_its_query(house: House) -> None:
     work = FeaturesOrder(
         url=house.url, statement="SELECT pg_sleep(60)::text, NULL::bytea", format=DownloadFormat.CSV, name="x",

@@ -126,6 +126,7 @@ def wanted_status(caller: str, kind: tuple[str, str, bool, str]) -> int:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.slow
 async def test_each_caller_sees_exactly_what_it_may(full: House, caller: str) -> None:
     headers = await headers_of(full, caller)
     wrong = []
@@ -231,6 +232,7 @@ async def test_a_revocation_works_within_its_bound(full: House, raster: str) -> 
     assert (await full.client.get(f"/raster/assets/{asset_id}/info")).status_code == 404
 
 
+@pytest.mark.slow
 async def test_outside_there_is_only_what_was_exported_and_no_credential_counts(
     outside: ExternalServer, shelf: Storage, raster: str
 ) -> None:

@@ -19,6 +19,8 @@ from geomill.storage.connection_string import EMULATOR_ACCOUNT, EMULATOR_KEY
 from tests.integration.storage.certificates import ServerCertificate
 
 ROOT = Path(__file__).parents[3]
+PATIENCE = 60.0
+"""Seconds. A busy machine needs some until a new server answers."""
 AZURITE = ROOT / ".local/azurite/node_modules/azurite/dist/src/blob/main.js"
 MOTO = """
 import logging, sys
@@ -72,7 +74,7 @@ def moto(folder: Path) -> Iterator[str]:
 
 
 def make_bucket(endpoint: str, bucket: str) -> None:
-    httpx.put(f"{endpoint}/{bucket}").raise_for_status()
+    httpx.put(f"{endpoint}/{bucket}", timeout=PATIENCE).raise_for_status()
 
 
 def uploads_under_way(endpoint: str, bucket: str, prefix: str) -> int:
@@ -87,6 +89,6 @@ def make_container(endpoint: str, container: str) -> None:
     text = "PUT" + "\n" * 12 + lines + resource
     signature = hmac.new(base64.b64decode(EMULATOR_KEY), text.encode(), hashlib.sha256).digest()
     headers["Authorization"] = f"SharedKey {EMULATOR_ACCOUNT}:{base64.b64encode(signature).decode()}"
-    answer = httpx.put(f"{endpoint}/{container}?restype=container", headers=headers)
+    answer = httpx.put(f"{endpoint}/{container}?restype=container", headers=headers, timeout=PATIENCE)
     if answer.status_code != httpx.codes.CONFLICT:  # it exists already
         answer.raise_for_status()

@@ -114,6 +114,7 @@ async def test_what_can_be_put_back_is_noticed_and_put_back(database: str, name:
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.slow
 async def test_what_cannot_be_is_noticed_and_said(database: str, name: str) -> None:
     run(database, REFUSED[name])
     assert any(f"the {name}" in text for text in await missing_objects(database))

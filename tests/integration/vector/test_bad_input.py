@@ -228,6 +228,7 @@ def test_a_large_geometry_is_loaded(steps: Steps, tmp_path: Path) -> None:
     assert steps.rows("SELECT ST_NPoints(geom) AS points FROM geo.made_r1") == [{"points": 400_001}]
 
 
+@pytest.mark.slow
 def test_a_feature_that_is_too_large_for_geojson_is_told_as_such(steps: Steps) -> None:
     """GDAL holds a feature as a tree of values, and stops at a limit."""
     ring = "[5.000000000,45.000000000],[6.000000000,45.000000000],[6.000000000,46.000000000]," * 700_000

@@ -65,6 +65,7 @@ FILES: dict[str, Callable[[Path, pa.Table], bytes]] = {
 
 
 @pytest.mark.parametrize("file_name", FILES)
+@pytest.mark.slow
 def test_it_is_loaded_whole(steps: Steps, tmp_path: Path, file_name: str) -> None:
     table = sources.table(sources.squares(COUNT))
     sources.put(steps.storage, file_name, FILES[file_name](tmp_path, table))

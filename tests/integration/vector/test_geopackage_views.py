@@ -64,6 +64,7 @@ UNSAFE = {
 
 
 @pytest.mark.parametrize("kind", UNSAFE)
+@pytest.mark.slow
 def test_a_layer_that_may_never_end_is_refused(steps: Steps, tmp_path: Path, kind: str) -> None:
     """The view is never run; otherwise this test would not end."""
     sources.put(steps.storage, "a.gpkg", with_view(tmp_path, *UNSAFE[kind]))

@@ -48,6 +48,7 @@ def test_a_large_geojson_takes_no_more_than_a_small_one(storage: Storage, tmp_pa
     assert large < 600
 
 
+@pytest.mark.slow
 def test_a_source_is_read_in_order_once(steps: Steps) -> None:
     """The validation reads the source and makes a copy in which chunks can begin in the middle. The copy is deleted
     with the job."""

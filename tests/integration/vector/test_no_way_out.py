@@ -150,6 +150,7 @@ MENTIONED: dict[str, tuple[str, Callable[[str, Path], bytes]]] = {
 
 
 @pytest.mark.parametrize("kind", MENTIONED)
+@pytest.mark.slow
 def test_a_file_that_mentions_an_address_calls_nobody(
     steps: Steps, tmp_path: Path, listener: CallRecorder, kind: str
 ) -> None:

@@ -39,6 +39,7 @@ def look(storage: Storage, folder: Path, file_name: str, options: dict[str, Any]
 
 
 @pytest.mark.parametrize("what", ODD)
+@pytest.mark.slow
 def test_an_odd_file(steps: Steps, tmp_path: Path, what: str) -> None:
     odd = ODD[what]
     data = odd.make(tmp_path)

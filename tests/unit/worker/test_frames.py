@@ -29,6 +29,7 @@ def sent(data: bytes) -> list[frames.Frame | None]:
 
 
 @given(st.lists(values, max_size=3))
+@pytest.mark.slow
 def test_what_is_sent_arrives(data: list[Any]) -> None:
     text = b"".join(frames.encode("x", value=value) for value in data)
     assert sent(text) == [*({"kind": "x", "value": value} for value in data), None]

@@ -68,6 +68,7 @@ def not_hidden(answer: httpx.Response, allowed: set[str]) -> None:
         assert f'"{name}"' not in answer.text
 
 
+@pytest.mark.slow
 async def test_the_matrix(database: str, serve: Serve, storage: Any) -> None:
     await fill(database, storage)
     async with serve(database) as client:

@@ -472,6 +472,7 @@ def test_a_long_chain_is_checked_in_seconds() -> None:
     assert time.process_time() - begun < 20
 
 
+@pytest.mark.slow
 def test_a_long_chain_with_a_cycle_is_checked_too() -> None:
     source = chain(5_000).replace("next: END", "next: [n0, END]")
     assert any("form a cycle" in problem.message for problem in problems(source))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def certain(graph: Workflow, where: str | None) -> set[str]:
 
 @thorough
 @given(graphs())
+@pytest.mark.slow
 def test_what_is_certain_has_run_in_every_world(graph: Workflow) -> None:
     played = worlds(graph)
     for where, upstream in upstreams(graph.nodes):
