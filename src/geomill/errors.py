@@ -32,7 +32,7 @@
     │   ├── DatabaseUnreachable
     │   ├── DatabaseUnfit              too old, or without PostGIS
     │   ├── EmbeddedError              the private PostgreSQL cluster
-    │   ├── BusUnavailable
+    │   ├── BusUnavailable             a queue of Azure Service Bus cannot be used
     │   ├── IdentityUnavailable        a managed identity of Azure gives no token
     │   ├── DataFactoryUnavailable     Azure Data Factory does not answer
     │   └── StorageUnavailable         a store is unreachable, too busy or full
