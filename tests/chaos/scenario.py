@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -69,12 +69,16 @@ class FaultOutcome:
 
 
 def run_scenarios(
-    names: Sequence[str], *, seed: int = 1, patience: float = 60.0, broker: str = "postgres"
+    names: Sequence[str],
+    *,
+    seed: int = 1,
+    patience: float = 60.0,
+    make_platform: Callable[[], ChaosPlatform] = ChaosPlatform,
 ) -> Iterator[FaultOutcome]:
     """Each fault alone. One that left no trace leaves its platform to the next, which saves the time of a start."""
     remaining = deque(names)
     while remaining:
-        with ChaosPlatform(broker=broker) as platform, supervised(platform):
+        with make_platform() as platform, supervised(platform):
             earlier: list[Order] = []
             clean = True
             while remaining and clean:
