@@ -228,6 +228,7 @@ class InstancesStatements(Statements):
     overview: LiteralString
     register: LiteralString
     remove: LiteralString
+    served_elsewhere: LiteralString
     serving: LiteralString
 
 
