@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.chaos.network import run_tool
+from tests.chaos.release import ROOT
 from tests.chaos.switch import FINE, TUN, Weather
 
-ROOT = Path(__file__).parents[2]
 USERS = "users"
 """The host of the test, which is in no namespace."""
 DATABASE_HOST = "database"

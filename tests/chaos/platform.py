@@ -7,7 +7,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -34,12 +33,11 @@ from tests.chaos.disks import Disk
 from tests.chaos.hosts import Hosts
 from tests.chaos.ledger import VARIABLE, Ledger
 from tests.chaos.network import NETWORKS, Network
+from tests.chaos.release import CURRENT, ROOT, Release
 from tests.prepared import copy_prepared
 from tests.servicebus.running import RunningPeer, running_peer
 
-ROOT = Path(__file__).parents[2]
 SKEWED = ROOT / "tests/chaos/skewed"
-GEOMILL = str(Path(sys.executable).with_name("geomill"))
 GATEWAY_PORT = 8100
 OPTIONS: dict[str, list[str]] = {
     "orchestrator": [],
@@ -118,7 +116,7 @@ class ChaosPlatform:
 
     def _start_server(self, stack: ExitStack) -> None:
         data = self.folder / "data"
-        copy_prepared(data, durable=True)
+        self._make_database(data)
         place = DataPlace.of(data)
         if "wal" in self.disks:
             self._move_log(place.pgdata, self.disks["wal"].folder / "pg_wal")
@@ -131,6 +129,10 @@ class ChaosPlatform:
         self.url = self._cluster.url()
         self.roles_url = self._roles_url(DATABASE)
         self.port = urlsplit(self.roles_url).port or 5432
+
+    def _make_database(self, data: Path) -> None:
+        """Make a data folder whose private database is migrated and stopped."""
+        copy_prepared(data, durable=True)
 
     def _roles_url(self, database: str) -> str:
         """Return the URL by which roles reach a database."""
@@ -236,7 +238,12 @@ class ChaosPlatform:
         own = self.network or self.hosts
         return (GATEWAY_PORT if own else 20_000 + os.getpid() % 20_000) + 10 * ROLES.index(role) + number
 
+    def release(self, role: str, number: int) -> Release:
+        """Return the release that a process runs."""
+        return CURRENT
+
     def _start(self, role: str, number: int, skew: float = 0.0) -> Process:
+        release = self.release(role, number)
         inherited = os.environ.get("PYTHONPATH", "")  # the source of another release may be on it
         environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GEOMILL_")},
@@ -244,16 +251,16 @@ class ChaosPlatform:
             "GEOMILL_DATABASE_URL": self.roles_url,
             "GEOMILL_DATA": str(self.zones),
             "GEOMILL_HANDLERS": "tests.chaos.handlers",
-            "GEOMILL_WORKFLOWS": str(ROOT / "tests/chaos/workflows"),
+            "GEOMILL_WORKFLOWS": str(release.workflows),
             "GEOMILL_TASK_ENVIRONMENT": VARIABLE,
             VARIABLE: str(self.ledger.path),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(SKEWED) if skew else "", str(ROOT), inherited])),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(SKEWED) if skew else "", str(release.root), inherited])),
             "CHAOS_CLOCK_SKEW": str(skew),
         }
-        command = [*self._inside(role, number), GEOMILL, role, *OPTIONS[role]]
+        command = [*self._inside(role, number), release.program("geomill"), role, *OPTIONS[role]]
         if role in ("gateway", "serve"):
             command += ["--host", self.role_address(role, number), "--port", str(self._port(role, number))]
-        return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=self.log, stderr=self.log)
+        return subprocess.Popen(command, env=environ, cwd=release.root, stdout=self.log, stderr=self.log)
 
     def replace(self, role: str, victim: Process, skew: float = 0.0) -> None:
         with self._lock:  # the faults and the supervisor may both have seen it die
