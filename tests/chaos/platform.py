@@ -73,6 +73,8 @@ class ChaosPlatform:
     """Processes that ended without being told to."""
     missing: dict[str, str] = field(default_factory=dict)
     """The abilities that this system lacks, with the reason."""
+    external_url: str = ""
+    """The external zone's database as an administrator reaches it, if the roles have one."""
     hosts: Hosts | None = None
     """A host for each role and for PostgreSQL. `tests/chaos/spread.py` has them; here there are none."""
     network: Network | None = None

@@ -71,6 +71,7 @@ def run(
         users.stop.set()
         publisher.finish(patience / 2)
         watch.wait_until_ended([order.job_id for order in users.orders if order.accepted], patience)
+        watch.wait_until_idle(patience)
         return _report(platform, users, publisher, storm, time.monotonic() - begun)
 
 

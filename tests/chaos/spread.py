@@ -28,6 +28,7 @@ class SpreadPlatform(ChaosPlatform):
 
     def _start_server(self, stack: ExitStack) -> None:
         super()._start_server(stack)
+        self.external_url = self._cluster.url(EXTERNAL_DATABASE)
         self.settings = {**self.settings, "GEOMILL_EXTERNAL_DATABASE_URL": self._roles_url(EXTERNAL_DATABASE)}
 
     @property
