@@ -330,6 +330,10 @@ class WorkerSettings(_Settings):
     drain_seconds: Annotated[
         float, Field(ge=0, le=86_400, description="Seconds that a stopping worker waits for its tasks")
     ] = 30.0
+    handler_wait_seconds: Annotated[
+        float,
+        Field(ge=0, le=86_400, description="Seconds that tasks wait for a handler that no worker of their queue has"),
+    ] = 60.0
 
     _lists = field_validator("task_environment", mode="before")(_split)
 

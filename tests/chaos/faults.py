@@ -17,8 +17,10 @@ import psycopg
 
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.errors import EmbeddedError
+from tests.chaos.hosts import DATABASE_HOST, host_name
 from tests.chaos.platform import ChaosPlatform, Process, StopMode
 from tests.chaos.publishers import Life, Publisher
+from tests.chaos.switch import Weather
 from tests.chaos.users import Users, deadly
 from tests.servicebus.running import RunningPeer
 
@@ -74,7 +76,7 @@ class Fault:
     weight: int = 1
     """How often it comes in a storm, beside the others; 0: never."""
     needs: str = ""
-    """`network` or `disk`, where the system must allow it."""
+    """`network`, `hosts` or `disk`, where the system must allow it, or `bus`."""
     lasting: bool = False
     """Work must go on while it lasts. Then recovery counts from its beginning, otherwise from its end."""
     until_settled: bool = False
@@ -320,6 +322,58 @@ def _lose_network(scene: FaultScene) -> Iterator[None]:
         network.heal()
 
 
+def _link(role: str, weather: Weather) -> Act:
+    """Return a fault of one host's link: of PostgreSQL's, or that of the process of a role with the most work."""
+
+    @contextmanager
+    def act(scene: FaultScene) -> Iterator[None]:
+        hosts = scene.platform.hosts
+        assert hosts
+        number = scene.platform.processes[role].index(scene.busiest(role)) if role else None
+        with hosts.weather(DATABASE_HOST if number is None else host_name(role, number), weather):
+            yield
+
+    return act
+
+
+def _faults_of_links() -> Iterator[Fault]:
+    """The faults of all links. Where others can do the work of a host, or where packets pass, work must go on."""
+    for role, whose in LINKS.items():
+        for name, (what, weather) in WEATHERS.items():
+            cut = name in CUTS
+            replaced = role in ("orchestrator", "worker", "serve")
+            yield Fault(
+                f"{role or 'database'}-{name}",
+                f"{whose} link {what}",
+                _link(role, weather),
+                120 if cut and replaced and role != "serve" else 20,
+                (2, 20),
+                1,
+                "hosts",
+                lasting=replaced or not cut,
+                until_settled=cut and replaced and role != "serve",
+            )
+
+
+LINKS = {
+    "": "PostgreSQL's",
+    "orchestrator": "an orchestrator's",
+    "worker": "a worker's",
+    "gateway": "the gateway's",
+    "serve": "the external server's",
+}
+CUTS = {
+    "cut": ("cut", Weather(lost_out=1.0, lost_in=1.0)),
+    "mute": ("cut outwards", Weather(lost_out=1.0)),
+    "deaf": ("cut inwards", Weather(lost_in=1.0)),
+}
+WEATHERS = {
+    **CUTS,
+    "slow": ("200 ms slower, there and back", Weather(delay_seconds=0.1)),
+    "lossy": ("losing 20 % of packets", Weather(lost_out=0.2, lost_in=0.2)),
+}
+
+
 @contextmanager
 def _fill(scene: FaultScene, disk: str) -> Iterator[None]:
     """Fill a disk. The server may stop by itself; it is started again once there is room."""
@@ -462,5 +516,6 @@ FAULTS = {
         Fault("bus-busy", "Service Bus refuses what is sent", _busy_bus, 10, (2, 10), 2, "bus", lasting=True),
         Fault("bus-locks-lost", "the locks of all permits lost", _lose_locks, 0, (0, 0), 2, "bus", lasting=True),
         Fault("bus-forgets", "Service Bus forgets what it confirmed", _forget, 5, (1, 5), 2, "bus", lasting=True),
+        *_faults_of_links(),
     )
 }

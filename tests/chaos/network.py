@@ -13,7 +13,8 @@ import subprocess
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-NETWORKS = "10.213.0.0/16"
+NETWORKS = "10.212.0.0/15"
+"""The addresses of all networks of tests."""
 TABLE = "chaos"
 
 
@@ -55,21 +56,21 @@ class Network:
 
     def __enter__(self) -> Network:
         outer, inner = f"{self.name}o", f"{self.name}i"
-        _run("ip", "netns", "add", self.name)
+        run_tool("ip", "netns", "add", self.name)
         try:
-            _run("ip", "link", "add", outer, "type", "veth", "peer", "name", inner, "netns", self.name)
-            _run("ip", "addr", "add", f"{self.server}/30", "dev", outer)
-            _run("ip", "link", "set", outer, "up")
-            _run(*self.inside, "ip", "addr", "add", f"{self.roles}/30", "dev", inner)
-            _run(*self.inside, "ip", "link", "set", inner, "up")
-            _run(*self.inside, "ip", "link", "set", "lo", "up")
+            run_tool("ip", "link", "add", outer, "type", "veth", "peer", "name", inner, "netns", self.name)
+            run_tool("ip", "addr", "add", f"{self.server}/30", "dev", outer)
+            run_tool("ip", "link", "set", outer, "up")
+            run_tool(*self.inside, "ip", "addr", "add", f"{self.roles}/30", "dev", inner)
+            run_tool(*self.inside, "ip", "link", "set", inner, "up")
+            run_tool(*self.inside, "ip", "link", "set", "lo", "up")
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        _run("ip", "netns", "del", self.name)
+        run_tool("ip", "netns", "del", self.name)
 
     def lose(self, ports: Sequence[int]) -> None:
         """Drop every packet of these connections, both ways, and of no other."""
@@ -89,7 +90,7 @@ class Network:
         )
 
     def heal(self) -> None:
-        _run(*self.inside, "nft", "delete", "table", "inet", TABLE)
+        run_tool(*self.inside, "nft", "delete", "table", "inet", TABLE)
 
     def _rules(self, outgoing: str, incoming: str) -> None:
         text = (
@@ -98,7 +99,7 @@ class Network:
             f"  chain in {{ type filter hook input priority 0; {incoming}; }}\n"
             "}\n"
         )
-        _run(*self.inside, "nft", "-f", "-", text=text)
+        run_tool(*self.inside, "nft", "-f", "-", text=text)
 
     def _address(self, number: int) -> str:
         head, last = self._base.rsplit(".", 1)
@@ -109,5 +110,5 @@ def _to(ports: Collection[int]) -> str:
     return f"th dport {{ {', '.join(map(str, sorted(ports)))} }} accept; " if ports else ""
 
 
-def _run(*command: str, text: str = "") -> None:
+def run_tool(*command: str, text: str = "") -> None:
     subprocess.run(command, check=True, capture_output=True, input=text.encode())

@@ -14,6 +14,7 @@ import httpx
 
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.users import AGAIN_SECONDS, NO_ANSWER
+from tests.chaos.visitors import revoked_outside
 
 TIFF = b"II*\0" + bytes(range(256)) * 8
 CONTAINER = "uploads"
@@ -102,6 +103,8 @@ class Publisher:
         for revision in (1, 2):
             self.submit(life, revision)
             self._decide(life, "approve", "approved", "approved", clearance_level=clearance)
+            if clearance == "public" and self.platform.servers:
+                self._exported(life)
         self._decide(life, "revoke", "rejected", "revoked", reason="over")
         life.whole = True
 
@@ -113,6 +116,11 @@ class Publisher:
             if standing["processing_status"] == FAILED:
                 self.retried += 1
                 self._ask("POST", "/api/platform/retry", {"request_id": request_id}, refused=True)
+            self._pause()
+
+    def _exported(self, life: Life) -> None:
+        """Wait until the external zone has the revision."""
+        while self._ask("GET", f"/api/assets/{life.asset_id}")["external_revision"] != life.revision:
             self._pause()
 
     def _decide(self, life: Life, action: str, state: str, decision: str, **options: str) -> None:
@@ -165,6 +173,8 @@ def wrong_lives(platform: ChaosPlatform, publisher: Publisher) -> list[str]:
         files = [platform.zones / "silver" / str(row[2]).removeprefix("silver/") for row in states]
         if [file.read_bytes() if file.is_file() else None for file in files] != [life.content]:
             wrong.append(f"{life.name} has another file than was submitted, or none: {files}")
+    if platform.external_url:
+        wrong += revoked_outside(platform.external_url, [life.asset_id for life in publisher.lives if life.whole])
     wrong += [f"{life.name} did not come to its end {life.refusal}" for life in publisher.lives if not life.whole]
     return wrong
 

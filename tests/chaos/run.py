@@ -5,6 +5,8 @@ what users ordered and what handlers wrote down.
     script/chaos --fault read-only --fault crash-2 each fault alone, on a platform of its own with a quiet load
     script/chaos --fault all --json after.json     every fault alone: the recovery table
     script/chaos --broker servicebus --jobs 1000   with the peer of Azure Service Bus, and its faults
+    script/chaos --hosts --fault links             each role on a host of its own: the faults of each link, alone
+    script/chaos --hosts --jobs 1000               and a storm on those hosts
     script/chaos --compare before.json after.json  two such tables side by side
 """
 
@@ -15,8 +17,11 @@ import json
 import random
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from tests.chaos import hosts
 from tests.chaos.faults import FAULTS, FaultScene
 from tests.chaos.invariants import violations
 from tests.chaos.ledger import repeats
@@ -24,6 +29,7 @@ from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wrong_lives
 from tests.chaos.report import Report, recoveries
 from tests.chaos.scenario import FaultOutcome, run_scenarios
+from tests.chaos.spread import SpreadPlatform
 from tests.chaos.storm import Storm
 from tests.chaos.table import compared, of_outcomes
 from tests.chaos.users import Users
@@ -35,12 +41,18 @@ ENOUGH = 0.9
 
 
 def run(
-    jobs: int, seed: int, *, patience: float = 240.0, longest: float = 60.0, faults: int = 0, broker: str = "postgres"
+    jobs: int,
+    seed: int,
+    *,
+    patience: float = 240.0,
+    longest: float = 60.0,
+    faults: int = 0,
+    make_platform: Callable[[], ChaosPlatform] = ChaosPlatform,
 ) -> Report:
     """A storm until that many jobs, nearly, and faults are done, and then peace until everything has ended. No fault
     lasts longer than `longest`."""
     begun = time.monotonic()
-    with ChaosPlatform(broker=broker) as platform, supervised(platform):
+    with make_platform() as platform, supervised(platform):
         users, publisher = Users(platform, seed), Publisher(platform)
         storm = Storm(FaultScene(platform, users, publisher, random.Random(seed)), longest=longest)
         publisher.start()
@@ -59,6 +71,7 @@ def run(
         users.stop.set()
         publisher.finish(patience / 2)
         watch.wait_until_ended([order.job_id for order in users.orders if order.accepted], patience)
+        watch.wait_until_idle(patience)
         return _report(platform, users, publisher, storm, time.monotonic() - begun)
 
 
@@ -90,7 +103,7 @@ def _report(platform: ChaosPlatform, users: Users, publisher: Publisher, storm: 
 
 
 def _storm(arguments: argparse.Namespace) -> bool:
-    report = run(arguments.jobs, arguments.seed, broker=arguments.broker)
+    report = run(arguments.jobs, arguments.seed, make_platform=_platform(arguments))
     _say(str(report))
     _keep(arguments.json, report.record())
     if report.violations:
@@ -98,10 +111,24 @@ def _storm(arguments: argparse.Namespace) -> bool:
     return not report.violations
 
 
+def _platform(arguments: argparse.Namespace) -> Callable[[], ChaosPlatform]:
+    return partial(SpreadPlatform if arguments.hosts else ChaosPlatform, broker=arguments.broker)
+
+
+def _names(arguments: argparse.Namespace) -> list[str]:
+    """Return the faults that were asked for, once each. `all` has those of links only where there are links."""
+    several = {
+        "all": [fault.name for fault in FAULTS.values() if fault.needs != "hosts" or arguments.hosts],
+        "links": [fault.name for fault in FAULTS.values() if fault.needs == "hosts"],
+    }
+    return list(dict.fromkeys(name for word in arguments.fault for name in several.get(word, [word])))
+
+
 def _one_by_one(arguments: argparse.Namespace) -> bool:
-    names = list(FAULTS) if "all" in arguments.fault else arguments.fault
     outcomes: list[FaultOutcome] = []
-    for outcome in run_scenarios(names, seed=arguments.seed, patience=arguments.patience, broker=arguments.broker):
+    for outcome in run_scenarios(
+        _names(arguments), seed=arguments.seed, patience=arguments.patience, make_platform=_platform(arguments)
+    ):
         outcomes.append(outcome)
         for violation in outcome.violations:
             _say(f"{outcome.fault}: VIOLATED: {violation}")
@@ -125,12 +152,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write the figures there, too.")
-    parser.add_argument("--fault", action="append", choices=["all", *FAULTS], metavar="NAME", help="May be repeated.")
+    parser.add_argument(
+        "--fault", action="append", choices=["all", "links", *FAULTS], metavar="NAME", help="Repeatable."
+    )
     parser.add_argument("--patience", type=float, default=60.0, help="Seconds to wait for a recovery.")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"), help="Two files of figures.")
     parser.add_argument("--broker", choices=["postgres", "servicebus"], default="postgres")
+    parser.add_argument("--hosts", action="store_true", help="Each role on a host of its own. Needs root.")
     parser.add_argument("--list", action="store_true", help="The names of the faults.")
     arguments = parser.parse_args()
+    if arguments.hosts and (reason := hosts.why_not()):
+        parser.error(f"--hosts: {reason}")
     if arguments.list:
         _say("\n".join(f"{fault.name:20} {fault.title}" for fault in FAULTS.values()))
         return

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -20,6 +20,7 @@ from tests.chaos.ledger import LedgerEntry, begun_again, repeats
 from tests.chaos.platform import ChaosPlatform
 from tests.chaos.publishers import Publisher, wait_for_first, wrong_lives
 from tests.chaos.users import Order, Users, holding
+from tests.chaos.visitors import Visitors
 from tests.chaos.watch import JobWatch, supervised
 
 HELD = 24
@@ -69,12 +70,16 @@ class FaultOutcome:
 
 
 def run_scenarios(
-    names: Sequence[str], *, seed: int = 1, patience: float = 60.0, broker: str = "postgres"
+    names: Sequence[str],
+    *,
+    seed: int = 1,
+    patience: float = 60.0,
+    make_platform: Callable[[], ChaosPlatform] = ChaosPlatform,
 ) -> Iterator[FaultOutcome]:
     """Each fault alone. One that left no trace leaves its platform to the next, which saves the time of a start."""
     remaining = deque(names)
     while remaining:
-        with ChaosPlatform(broker=broker) as platform, supervised(platform):
+        with make_platform() as platform, supervised(platform):
             earlier: list[Order] = []
             clean = True
             while remaining and clean:
@@ -112,6 +117,7 @@ class _Scenario:
 
     def run(self) -> None:
         self.watch = JobWatch(self.scene.platform)
+        self.visitors = Visitors(self.scene.platform)
         self._lines_before = len(self.scene.platform.ledger.lines())
         self._begin()
         ended_before = self.scene.platform.ended
@@ -140,9 +146,11 @@ class _Scenario:
             time.sleep(0.05)
         users.start(USERS)
         self.scene.publisher.start()
+        self.visitors.start()
         wait_for_first(self.scene.publisher, START_SECONDS)
         self.watch.wait_for_more(self.watch.count() + WARM_UP_JOBS, START_SECONDS)
         users.answers.clear()
+        self.visitors.answers.clear()
 
     def _last(self, begun: float) -> None:
         if not self.fault.until_settled:
@@ -181,9 +189,11 @@ class _Scenario:
         users.stop.set()
         users.wait(30)
         self.scene.publisher.finish(self.patience / 2 if recovered else 0.0)
+        self.visitors.finish()
         accepted = [order.job_id for order in users.orders if order.accepted]
         again = (self.fault.seconds + HOLD_SECONDS) * 4  # what tasks take that had to begin again, some more than once
         self.watch.wait_until_ended(accepted, self.patience + again if recovered else 0.0)
+        self.watch.wait_until_idle(self.patience if recovered else 0.0)
 
     def _measure(self, begun: float, since: float) -> None:
         platform, users, outcome = self.scene.platform, self.scene.users, self.outcome
@@ -201,7 +211,8 @@ class _Scenario:
         repeated = repeats(lines[self._lines_before :])
         outcome.begun_again, outcome.ended_again = repeated.begun_again, repeated.ended_again
         outcome.at_once, outcome.retried_requests = repeated.at_once, self.scene.publisher.retried
-        outcome.answers = dict(sorted((users.answers + self.scene.publisher.answers).items()))
+        answers = users.answers + self.scene.publisher.answers + self.visitors.answers
+        outcome.answers = dict(sorted(answers.items()))
         outcome.violations = violations(platform, [*self.earlier, *users.orders], lines)
         outcome.violations += [f"refused: {refusal}" for refusal in users.refusals[:3]]
         outcome.violations += [f"asset: {wrong}" for wrong in wrong_lives(platform, self.scene.publisher)]

@@ -53,6 +53,17 @@ class JobWatch:
                 time.sleep(POLL_SECONDS)
         return not missing
 
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until every job has ended, those that geomill ordered, too."""
+        deadline = time.monotonic() + seconds
+        query = "SELECT EXISTS (SELECT FROM dagapp.dag_jobs WHERE completed_at IS NULL)"
+        while time.monotonic() < deadline:
+            with suppress(psycopg.OperationalError):
+                if not self.platform.rows(query)[0][0]:
+                    return True
+            time.sleep(POLL_SECONDS)
+        return False
+
     def wait_for_more(self, than: int, seconds: float) -> bool:
         """Wait until more jobs have ended than before."""
         deadline = time.monotonic() + seconds

@@ -91,6 +91,7 @@ def worker(
         tasks_per_process=settings.worker.task_recycle,
         wishes=Wishes.of(settings.worker),
         drain_seconds=settings.worker.drain_seconds,
+        handler_wait_seconds=settings.worker.handler_wait_seconds,
         beat_seconds=settings.engine.beat_seconds,
         silent_seconds=settings.engine.orphan_threshold_sec,
     )

@@ -242,6 +242,7 @@ class InstancesStatements(Statements):
     overview: LiteralString
     register: LiteralString
     remove: LiteralString
+    served_elsewhere: LiteralString
     serving: LiteralString
 
 

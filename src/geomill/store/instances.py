@@ -6,9 +6,10 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from geomill import __version__
 from geomill.domain.engine.instance import Instance, InstanceRole
@@ -156,6 +157,24 @@ class ServingInstance:
 async def serving(conn: Connection) -> list[ServingInstance]:
     cursor = await conn.execute(queries("instances").serving)
     return [ServingInstance(**row) for row in await cursor.fetchall()]
+
+
+class Need(NamedTuple):
+    """A handler, and the queue whose tasks want it."""
+
+    queue_name: str
+    handler: str
+
+
+async def served_elsewhere(conn: Connection, instance_id: str, needs: Collection[Need]) -> set[Need]:
+    """Return the handlers that another worker of their queue has."""
+    parameters = {
+        "instance_id": instance_id,
+        "queue_names": [need.queue_name for need in needs],
+        "handlers": [need.handler for need in needs],
+    }
+    cursor = await conn.execute(queries("instances").served_elsewhere, parameters)
+    return {Need(**row) for row in await cursor.fetchall()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from geomill.worker.keeper import Keeper
 from geomill.worker.notes import Notebook
 from geomill.worker.options import WorkerOptions
 from geomill.worker.referrals import Referrals
+from geomill.worker.repertoire import Repertoire
 from geomill.worker.runner import Runner
 from geomill.worker.shares import Shares
 from geomill.worker.slots import Slot
@@ -107,8 +108,14 @@ class Worker:
             database=attentive(self.loader_url or self.url),
             wishes=options.wishes,
         )
+        self._repertoire = Repertoire(self.instance_id, self.handlers, options.handler_wait_seconds)
         self._runner = Runner(
-            self.handlers, self._children, self.storage, self.handler_pool or self.pool, self.external
+            self.handlers,
+            self._repertoire,
+            self._children,
+            self.storage,
+            self.handler_pool or self.pool,
+            self.external,
         )
         self._aside = Aside(self.storage)
         self._breakers = Breakers()
@@ -199,7 +206,7 @@ class Worker:
         return self._exchange.pressing or 0 < free == len(leased)
 
     async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
-        for slot in await self._breakers.admit(conn, leased):
+        for slot in await self._breakers.admit(conn, await self._repertoire.admit(conn, leased)):
             is_new = slot.delivery.sequence not in self._slots
             if not (slot.suspect and is_new) or await self._trial.open(conn, slot):
                 self._start(slot)

@@ -33,6 +33,8 @@ class WorkerOptions:
     drain_seconds: float = 30.0
     grace_seconds: float = 0.75
     """The time between asking a handler to stop and forcing it."""
+    handler_wait_seconds: float = 60.0
+    """How long tasks wait for a handler that no worker of their queue has."""
     poll_seconds: float = 1.0
     check_seconds: float = 0.5
     """How often the leases of running tasks are checked. A cancelled task has none."""

@@ -23,6 +23,7 @@ from geomill.store.pool import Pool
 from geomill.worker.children.pool import ChildPool, not_started
 from geomill.worker.children.process import ChildFailed
 from geomill.worker.context import make_context, services
+from geomill.worker.repertoire import Repertoire
 from geomill.worker.slots import Slot
 from geomill.worker.tasklog import TaskLogger, clean
 
@@ -33,12 +34,14 @@ class Runner:
     def __init__(
         self,
         handlers: Registry,
+        repertoire: Repertoire,
         children: ChildPool,
         storage: Storage,
         pool: Pool,
         external: ExternalCatalogue | None = None,
     ) -> None:
         self._handlers = dict(handlers)
+        self._repertoire = repertoire
         self._versions = code_versions(handlers)
         self._children = children
         self._pool = pool
@@ -68,7 +71,7 @@ class Runner:
         name = slot.message.handler
         handler = self._handlers.get(name)
         if handler is None:
-            return _without_handler(name)
+            return _at_once(self._repertoire.failure(slot))
         if handler.isolated:
             return self._isolated(slot)
         slot.begin(self._versions[name])
@@ -138,8 +141,8 @@ class _Echo:
         self._line(level, text)
 
 
-async def _without_handler(name: str) -> Ended:
-    return failed(f"this worker has no handler '{name}'", "unknown_handler", retryable=False)
+async def _at_once(ended: Ended) -> Ended:
+    return ended
 
 
 def _ids(slot: Slot) -> dict[str, object]:

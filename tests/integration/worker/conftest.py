@@ -25,9 +25,11 @@ class TaskBench(EnginePlatform):
 
     def offer(self, handler: str, params: dict[str, Any] | None = None, **node: Any) -> str:
         """The id of a workflow of this one task, which the orchestrator knows."""
-        text = workflow(handler, params or {}, **node)
-        self.workflow_registry._workflows |= registry_of(self.registry, text)._workflows
+        self.offer_workflow(workflow(handler, params or {}, **node))
         return handler
+
+    def offer_workflow(self, text: str) -> None:
+        self.workflow_registry._workflows |= registry_of(self.registry, text)._workflows
 
     async def attempts(self) -> list[dict[str, Any]]:
         return await self.rows(

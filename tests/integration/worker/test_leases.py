@@ -11,7 +11,6 @@ from geomill.domain.jsonvalue import to_json
 from geomill.domain.states import JobStatus
 from geomill.queues import postgres as queue
 from geomill.queues.postgres import Outgoing
-from geomill.sdk.registry import Registry
 from tests.integration.worker.conftest import TaskBench
 from tests.integration.worker.test_cancellation import running
 from tests.integration.worker.waiting import until, until_rows
@@ -98,16 +97,6 @@ async def test_a_malformed_message_is_a_dead_letter_and_blocks_nobody(bench: Tas
     assert {row["reason"] for row in letters} == {"MalformedMessage"}
     assert "job_id: Field required" in letters[0]["description"]
     assert await bench.rows("SELECT 1 FROM dagapp.dag_queue") == []
-
-
-async def test_an_unknown_handler_fails_the_attempt_for_good(bench: TaskBench) -> None:
-    bench.offer("pid", retry={"max_attempts": 3})
-    bench.registry = Registry({})  # the orchestrator knows the handler, and this worker does not
-    bench.worker()
-    job = await bench.run("pid")
-    assert job.status is JobStatus.FAILED
-    attempt = await bench.only_attempt()
-    assert (attempt["error_code"], attempt["retryable"]) == ("unknown_handler", False)
 
 
 async def test_a_result_that_the_database_refuses_fails_its_own_task_only(

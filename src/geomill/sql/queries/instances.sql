@@ -49,6 +49,14 @@ WHERE EXISTS (SELECT FROM pg_locks AS l
                 AND (l.classid::bigint << 32) + l.objid::bigint = i.lock_key)
 ORDER BY i.started_at, i.instance_id;
 
+-- name: served_elsewhere
+-- The handlers that another worker of their queue has. A dead worker counts until its row is gone, which takes seconds.
+SELECT u.queue_name, u.handler
+FROM unnest(%(queue_names)s::text[], %(handlers)s::text[]) AS u (queue_name, handler)
+WHERE EXISTS (SELECT FROM dagapp.dag_instances AS i
+              JOIN dagapp.dag_instance_handlers AS h USING (instance_id)
+              WHERE i.instance_id <> %(instance_id)s AND i.queues ? u.queue_name AND h.handlers ? u.handler);
+
 -- name: overview
 -- Every process with its load. Both counts read one index entry for each job or task that they count.
 SELECT i.instance_id, i.role::text, i.hostname, i.pid, i.version, i.queues, i.slots, i.counts, i.started_at, i.looked_at,
