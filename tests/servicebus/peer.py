@@ -17,6 +17,7 @@ It reads commands from its standard input, one a line, and answers each with one
     lock SECONDS       the length of new locks
     drop N             forget the next N messages after they were confirmed
     expire QUEUE       end all locks of the queue now
+    token              the latest token by which somebody identified itself
     clear              forget all messages, and be neither busy nor away
 """
 
@@ -104,6 +105,7 @@ class Peer(MessagingHandler):
         self.busy_until = 0.0
         self.closed_until = 0.0
         self.drops = 0
+        self.token = ""
         self.commands: queue.Queue[str] = queue.Queue()
 
     # The life of the process
@@ -145,6 +147,7 @@ class Peer(MessagingHandler):
             "drop": lambda: setattr(self, "drops", int(words[0])),
             "expire": lambda: self.expire_locks(self.queue(words[0])),
             "refuse": lambda: self.refuse(float(words[0])),
+            "token": lambda: {"token": self.token},
             "cut": self.cut,
             "clear": self.clear,
             "end": lambda: os._exit(0),
@@ -327,6 +330,7 @@ class Peer(MessagingHandler):
         if address == "$cbs":
             request = Message()
             request.decode(raw)
+            self.token = str(request.body)
             self.answer(event, address, request, {"status-code": int32(202), "status-description": "OK"}, None)
         elif is_managed(address):
             self.manage(event, address, raw)

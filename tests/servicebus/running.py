@@ -6,11 +6,13 @@ README.md names. Then no peer is started, and tests that steer the peer are skip
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +63,22 @@ def has_proton() -> bool:
 def running_peer(*arguments: str, port: int | None = None, host: str = "127.0.0.1") -> Iterator[RunningPeer]:
     if not has_proton():
         pytest.skip(NO_PROTON)
-    port = port or free_port()
+    with only_one(port):
+        yield from _running(port or free_port(), host, arguments)
+
+
+@contextmanager
+def only_one(port: int | None) -> Iterator[None]:
+    """Let one test process after the other use a port that cannot be chosen."""
+    if port is None:
+        yield
+        return
+    with (Path(tempfile.gettempdir()) / f"geomill-tests-{port}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _running(port: int, host: str, arguments: tuple[str, ...]) -> Iterator[RunningPeer]:
     command = [PYTHON, str(PEER), "--listen", f"{host}:{port}", *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:

@@ -53,15 +53,16 @@ class Repertoire:
 
     async def admit(self, conn: Connection, leased: Sequence[Slot]) -> Sequence[Slot]:
         """Return the slots that may begin. The other tasks go back to their queue for another worker."""
-        needs = {need for slot in leased if (need := _need(slot)).handler not in self._handlers}
-        if not needs:
+        strange = [slot for slot in leased if slot.message.handler not in self._handlers]
+        if not strange:
             return leased
+        needs = set(map(_need, strange))
         served = await instances.served_elsewhere(conn, self._instance_id, needs)
         waiting = {need for need in needs if self._may_wait(need, need in served)}
-        refused = [slot.delivery for slot in leased if _need(slot) in waiting]
+        refused = [slot for slot in strange if _need(slot) in waiting]
         if refused:
-            await queue.defer(conn, refused, self._away_seconds(len(refused)))
-        return [slot for slot in leased if _need(slot) not in waiting]
+            await queue.defer(conn, [slot.delivery for slot in refused], self._away_seconds(len(refused)))
+        return [slot for slot in leased if slot not in refused]
 
     def failure(self, slot: Slot) -> Ended:
         """Return the result of a task whose handler nobody has."""

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import jwt
 import pytest
 from azure.servicebus.exceptions import MessageLockLostError
 
 from geomill.errors import BusUnavailable
 from geomill.queues.servicebus import Bus, BusOptions
 from geomill.queues.servicebus.bus import Posting, message_id_of
+from tests.identity_endpoint import identity_endpoint
 from tests.servicebus.running import LEFT_OPEN, RunningPeer, running_peer
 
 pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
@@ -148,7 +150,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A certificate for localhost that signs itself, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     files = ["-keyout", str(key), "-out", str(certificate)]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files]
     subprocess.run(command, check=True, capture_output=True)
@@ -171,3 +173,23 @@ async def test_with_tls_the_certificate_is_checked(
         with pytest.raises(BusUnavailable):
             await make_client(BusOptions(connection_string=text)).send("orders", postings(1))
         assert peer.tell("depth", "orders")["waiting"] == 2
+
+
+async def test_a_managed_identity_signs_in(
+    make_client: Callable[[BusOptions], Bus], authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = map(str, authority)
+    with identity_endpoint() as endpoint:
+        for name, value in endpoint.environ.items():
+            monkeypatch.setenv(name, value)
+        with running_peer("--certificate", certificate, "--key", key, port=TLS_PORT) as peer:
+            options = BusOptions(namespace="127.0.0.1", client_id="bus", certificates=certificate)
+            bus = make_client(options)
+            assert await bus.send("orders", postings(1)) == []
+            claims = jwt.decode(peer.tell("token")["token"], options={"verify_signature": False})
+            assert claims["aud"].startswith("https://servicebus.azure.net")
+            assert endpoint.requests[-1]["client_id"] == "bus"
+        endpoint.away = True
+        stranger = make_client(BusOptions(namespace="127.0.0.1", client_id="another", certificates=certificate))
+        with pytest.raises(BusUnavailable):
+            await stranger.send("orders", postings(1))
