@@ -171,9 +171,12 @@ async def make_ready(url: str, *, private: bool) -> None:
     from geomill.store import fingerprint, schema_objects
     from geomill.store.connection import connect
     from geomill.store.fitness import check_fitness
+    from geomill.store.pooler import require_own_sessions
 
     async with await connect(url) as conn:
         await check_fitness(conn)
+        if not private:
+            await require_own_sessions(conn, url)
         if await fingerprint.matches(conn) and not await schema_objects.losses(conn):
             return
         from geomill.store.migrate import migrate, plan

@@ -444,6 +444,7 @@ class QueueStatements(Statements):
     abandon: LiteralString
     acquit: LiteralString
     alone: LiteralString
+    backend: LiteralString
     bury: LiteralString
     bury_leased: LiteralString
     chosen: LiteralString

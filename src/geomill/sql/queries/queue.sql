@@ -379,6 +379,10 @@ SELECT pg_notify(channel, payload) FROM unnest(%(channels)b::text[], %(payloads)
 -- name: this_session
 SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
 
+-- name: backend
+-- The process of the server that answers this statement.
+SELECT pg_backend_pid() AS pid;
+
 -- name: end_session
 -- Ends one session. Its start time identifies it, because a process id may be used again.
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %(pid)s AND backend_start = %(backend_start)s;
