@@ -18,15 +18,17 @@ HANDLER = "inline_pid"
 FAN_OUT = {
     "workflow_id": "many",
     "name": "Many",
+    "inputs": {"items": {"type": "integer", "default": 30}},
     "nodes": {
         "START": {"type": "start", "next": "each"},
-        "each": {"type": "fan_out", "source": "{{ range(30) | list }}", "task": {"handler": HANDLER}, "next": "all"},
+        "each": {"type": "fan_out", "source": "{{ range(inputs.items) | list }}", "task": {"handler": HANDLER}, "next": "all"},
         "all": {"type": "fan_in", "aggregation": "count", "next": "END"},
         "END": {"type": "end"},
     },
     "outputs": {"count": "{{ nodes.all.output.count }}"},
 }
 LONG = 600.0
+FLOOD = 2000
 
 
 def old_worker(bench: TaskBench, queues: Sequence[str] = TASK_QUEUES, **options: float) -> str:
@@ -106,6 +108,21 @@ async def test_a_waiting_task_keeps_no_other_from_running_and_can_be_cancelled(b
     job_id = await bench.submit(bench.offer(HANDLER))
     await deferred(bench)
     await completed(bench, await bench.submit(bench.offer("hello_world")))
+    async with bench.pool.connection() as conn:
+        await cancel(conn, "dag-jobs", job_id, "not wanted")
+    assert (await bench.ended(job_id)).status is JobStatus.CANCELLED
+    assert await bench.rows("SELECT 1 FROM dagapp.dag_queue") == []
+
+
+async def test_a_flood_of_such_tasks_is_not_leased_again_and_again(bench: TaskBench) -> None:
+    """Each putting back is a new row with a new number, so the numbers count them."""
+    bench.offer_workflow(json.dumps(FAN_OUT))
+    old_worker(bench, handler_wait_seconds=LONG)
+    job_id = await bench.submit("many", {"items": FLOOD})
+    await until_rows(bench, f"SELECT FROM dagapp.dag_queue HAVING count(*) FILTER (WHERE visible_at > now()) = {FLOOD}")
+    await asyncio.sleep(4)
+    rows = await bench.rows("SELECT last_value FROM dagapp.dag_queue_sequence_seq")
+    assert rows[0]["last_value"] < 3 * FLOOD
     async with bench.pool.connection() as conn:
         await cancel(conn, "dag-jobs", job_id, "not wanted")
     assert (await bench.ended(job_id)).status is JobStatus.CANCELLED
