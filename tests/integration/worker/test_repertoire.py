@@ -21,7 +21,12 @@ FAN_OUT = {
     "inputs": {"items": {"type": "integer", "default": 30}},
     "nodes": {
         "START": {"type": "start", "next": "each"},
-        "each": {"type": "fan_out", "source": "{{ range(inputs.items) | list }}", "task": {"handler": HANDLER}, "next": "all"},
+        "each": {
+            "type": "fan_out",
+            "source": "{{ range(inputs.items) | list }}",
+            "task": {"handler": HANDLER},
+            "next": "all",
+        },
         "all": {"type": "fan_in", "aggregation": "count", "next": "END"},
         "END": {"type": "end"},
     },

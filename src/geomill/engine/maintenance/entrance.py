@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from pydantic import ValidationError
 
+from geomill.domain.access.confidential import new_reference
 from geomill.domain.engine.foreign import ForeignSubmission
 from geomill.domain.engine.message import JobQueueMessage, malformed
 from geomill.engine.submit import submit
@@ -98,15 +99,26 @@ class Entrance:
         except Exception as error:
             raise bus_error(self.job_queue, error) from error
         for message in messages:
-            await self._take(receiver, message)
+            await self._settle(receiver, message, await self._take(message))
         return len(messages)
 
-    async def _take(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
-        """Write the submission, or the reason against it, and then settle the message."""
-        async with self.pool.connection() as conn:
-            refusal = await self._submit(conn, message)
-            if refusal:
-                await self._bury(conn, message, refusal)
+    async def _take(self, message: ServiceBusReceivedMessage) -> Refusal | None:
+        """Write the submission, or the reason against it, which is returned."""
+        try:
+            async with self.pool.connection() as conn:
+                if refusal := await self._submit(conn, message):
+                    await self._bury(conn, message, refusal)
+                return refusal
+        except Exception as error:  # one message must not stop all the others
+            if passes(error) or isinstance(error, UnavailableError):
+                raise
+            reference = new_reference()
+            log.exception("a submission from Service Bus could not be taken, reference %s", reference)
+            return Refusal("InternalError", f"internal error: see the log for the reference {reference}")
+
+    async def _settle(
+        self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage, refusal: Refusal | None
+    ) -> None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if refusal:
@@ -135,7 +147,7 @@ class Entrance:
         try:
             return ForeignSubmission.of(body_of(message)).order(self.job_queue, identity_of(message))
         except ValidationError as error:
-            return Refusal(MALFORMED, malformed(error)[:LONGEST_REASON])
+            return Refusal(MALFORMED, storable(malformed(error))[:LONGEST_REASON])
         except ValueError as error:
             return Refusal(MALFORMED, f"body: {error}"[:LONGEST_REASON])
 
@@ -162,7 +174,12 @@ def body_of(message: ServiceBusReceivedMessage) -> bytes:
 
 def identity_of(message: ServiceBusReceivedMessage) -> str:
     """Return what stays the same when the message is delivered again."""
-    return message.message_id or f"number {message.sequence_number}"
+    return storable(message.message_id or "") or f"number {message.sequence_number}"
+
+
+def storable(text: str) -> str:
+    """Return a text as the database can hold it."""
+    return text.encode(errors="replace").decode().replace("\x00", "�")
 
 
 def shown(message: ServiceBusReceivedMessage) -> str:
@@ -171,4 +188,4 @@ def shown(message: ServiceBusReceivedMessage) -> str:
         body = body_of(message)
     except ValueError:
         return ""
-    return body[:LONGEST_SHOWN].decode(errors="replace").replace("\x00", "�")
+    return storable(body[:LONGEST_SHOWN].decode(errors="replace"))

@@ -119,6 +119,26 @@ async def test_a_refused_message_is_a_dead_letter_with_its_reason(
     assert description in shown[1]
 
 
+@pytest.mark.parametrize(
+    ("body", "message_id"),
+    [
+        ("no JSON", "a\x00b"),
+        ({**HELLO, "input_params": {"a\x00b": 1}}, "m1"),
+        ({**HELLO, "input_params": {"name": "\ud800"}}, "m1"),
+        ("\x00", "m1"),
+        ("[" * 100_000, "m1"),
+    ],
+)
+async def test_a_message_that_no_table_can_hold_stops_nobody(
+    platform: EnginePlatform, bus: Bus, peer: RunningPeer, body: Any, message_id: str
+) -> None:
+    await send(bus, body, message_id)
+    await refused(platform, peer)
+    await send(bus, HELLO, "good")
+    [row] = await platform.rows_soon("SELECT job_id FROM dagapp.dag_jobs")
+    assert (await platform.ended(row["job_id"])).status is JobStatus.COMPLETED
+
+
 async def test_a_refused_message_is_refused_again_when_it_is_sent_from_the_dead_letters(
     platform: EnginePlatform, bus: Bus, peer: RunningPeer
 ) -> None:
