@@ -216,7 +216,7 @@ async def test_a_worker_that_is_killed_in_an_export_leaves_nothing_outside_and_a
         holder.execute("LOCK TABLE external.assets IN SHARE MODE")  # the entry waits when the table is copied
         async with worker_process(office, external_database) as process:
             outcome = await office.decide(review.approve, asset.asset_id, ClearanceState.PUBLIC, BOB, None)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while not outside(external_database, WAITING):  # noqa: ASYNC110  another process does the work
                     await asyncio.sleep(0.02)
             process.kill()

@@ -75,7 +75,7 @@ async def test_a_redelivery_is_the_same_job(platform: EnginePlatform, bus: Bus, 
     await platform.ended(row["job_id"])
     await send(bus, {**HELLO, "message_id": "order 7"}, "delivery 4")
     await send(bus, {**HELLO, "message_id": "order 8"}, "delivery 5")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(await jobs_of(platform)) < 2:  # noqa: ASYNC110  in the database
             await asyncio.sleep(0.05)
     assert len(await jobs_of(platform)) == 2
@@ -89,7 +89,7 @@ async def test_a_settlement_that_is_lost_makes_no_second_job(
         if number % 5 == 0:
             peer.tell("expire", JOBS_QUEUE)
     await until(lambda: peer.tell("depth", JOBS_QUEUE)["waiting"] == 0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(await jobs_of(platform)) < 20:  # noqa: ASYNC110  in the database
             await asyncio.sleep(0.05)
     await asyncio.sleep(0.5)
@@ -169,7 +169,7 @@ async def test_many_messages_arrive_while_connections_are_cut(
             await asyncio.sleep(0.2)
             peer.tell("expire", JOBS_QUEUE)
     peer.tell("cut")
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(90):
         while len(await jobs_of(platform)) < 60:  # noqa: ASYNC110  in the database
             await asyncio.sleep(0.05)
     assert len(await jobs_of(platform)) == 60

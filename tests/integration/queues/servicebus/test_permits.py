@@ -36,7 +36,7 @@ FAN = GATED.replace("gated", "fan").replace("handler: fan", "handler: echo")
 NOTHING_LEFT = {"waiting": 0, "locked": 0, "scheduled": 0, "dead": []}
 
 
-async def until(true: Callable[[], Any], seconds: float = 15.0) -> None:
+async def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110  in another process
             await asyncio.sleep(0.05)
