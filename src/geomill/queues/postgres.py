@@ -386,7 +386,7 @@ async def refuse(conn: Connection, refused: Sequence[tuple[Delivery, str]]) -> N
 
 
 async def defer(conn: Connection, leases: Sequence[Delivery], delay_seconds: float) -> None:
-    """Put leased messages back for a while, as if they had not been delivered this time."""
+    """Put leased messages back for a while. They count as delivered, and no loss is charged."""
     await conn.execute(queries("queue").defer, {**_leases(leases), "delay_seconds": delay_seconds})
 
 

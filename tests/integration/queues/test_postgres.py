@@ -49,6 +49,31 @@ async def test_who_waits_for_a_lock_finds_the_lease_gone(bench: BrokerBench, poo
     assert row == {"lease_token": 2}
 
 
+async def test_a_message_that_is_put_back_while_it_is_withdrawn_is_gone(bench: BrokerBench, pool: Pool) -> None:
+    """A withdrawal waits for the row that a worker puts back. Afterwards nobody may find the message."""
+    await bench.send(job("a"))
+    async with pool.connection() as conn, pool.connection() as other:
+        leased = await queue.lease(conn, {QUEUE: 1}, "worker", 30.0)
+        async with conn.transaction():
+            await queue.defer(conn, leased.deliveries, 0.0)
+            late = asyncio.create_task(queue.withdraw(other, [(QUEUE, "a")]))
+            await _until_somebody_waits(pool)
+        assert await late == 1
+        cursor = await conn.execute("SELECT message_id FROM dagapp.dag_queue")
+        assert await cursor.fetchall() == []
+
+
+async def test_a_message_that_was_put_back_is_leased_under_another_token(bench: BrokerBench, pool: Pool) -> None:
+    await bench.send(job("a"))
+    async with pool.connection() as conn:
+        first = (await queue.lease(conn, {QUEUE: 1}, "worker", 30.0)).deliveries
+        await queue.defer(conn, first, 0.0)
+        (again,) = (await queue.lease(conn, {QUEUE: 1}, "worker", 30.0)).deliveries
+        await queue.defer(conn, first, 60.0)  # a repeated report under the old token
+        cursor = await conn.execute("SELECT lease_token FROM dagapp.dag_queue")
+        assert await cursor.fetchall() == [{"lease_token": again.lease_token}]
+
+
 async def _until_somebody_waits(pool: Pool) -> None:
     query = (
         "SELECT count(*) AS waiting FROM pg_stat_activity "

@@ -55,7 +55,7 @@ async def test_worker_and_child_record_the_same_version(bench: TaskBench) -> Non
 async def test_a_task_that_no_handler_ran_has_none(bench: TaskBench) -> None:
     bench.offer("pid")
     bench.registry = handlers_in([])
-    bench.worker()
+    bench.worker(handler_wait_seconds=0)
     await bench.run("pid")
     assert await versions(bench) == [None]
 

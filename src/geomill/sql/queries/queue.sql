@@ -220,18 +220,13 @@ SELECT {columns of letter}, 'MalformedMessage', description
 FROM gone;
 
 -- name: defer
--- Puts back leased messages that nobody may work on yet. This delivery does not count, those before do. Inserts a new row,
--- because a lease token must not be used twice on the same row.
-WITH gone AS (
-    DELETE FROM dagapp.dag_queue AS q
-    USING unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
-    WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token
-    RETURNING {columns of message as q}, q.expires_at, q.enqueued_at, q.losses, q.delivery_count
-)
-INSERT INTO dagapp.dag_queue ({columns of message}, expires_at, enqueued_at, losses, delivery_count, visible_at)
-SELECT {columns of message}, expires_at, enqueued_at, losses, delivery_count - 1,
-       now() + make_interval(secs => %(delay_seconds)s)
-FROM gone;
+-- Puts back leased messages that nobody may work on yet. No loss is charged. The row stays: a withdrawal that waits for
+-- its lock would not see a new one. So the delivery counts, which gives the next lease a token of its own.
+UPDATE dagapp.dag_queue AS q
+SET lease_token = NULL, leased_by = NULL, leased_until = NULL, started_at = NULL, on_trial = false,
+    visible_at = now() + make_interval(secs => %(delay_seconds)s)
+FROM unnest(%(sequences)b::bigint[], %(tokens)b::bigint[]) AS held (sequence, lease_token)
+WHERE q.sequence = ANY (ARRAY[held.sequence]) AND coalesce(q.lease_token, 0) = held.lease_token;
 
 -- name: precedents
 -- What is known of the previous attempts of leased messages. A message is suspect if it may take down its worker: it was
