@@ -7,6 +7,7 @@ README.md names. Then no peer is started, and tests that steer the peer are skip
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -57,6 +58,12 @@ def has_proton() -> bool:
     if not shutil.which(PYTHON):
         return False
     return subprocess.run([PYTHON, "-c", "import proton"], capture_output=True, check=False).returncode == 0
+
+
+def collect_quickly() -> None:
+    """Leave what is there now out of later collections, which a large test process would spend seconds on."""
+    gc.collect()
+    gc.freeze()
 
 
 @contextmanager

@@ -56,7 +56,14 @@ async def queued(counter: Any) -> list[str]:
 
 
 def test_the_house_has_what_deletes_exports_and_withdraws() -> None:
-    assert sorted(HOUSE) == ["delete_asset_data", "export_asset", "withdraw_asset"]
+    assert sorted(HOUSE) == [
+        "delete_asset_data",
+        "export_asset",
+        "export_by_data_factory",
+        "withdraw_asset",
+        "withdraw_by_data_factory",
+        "write_extract",
+    ]
 
 
 @pytest.mark.parametrize("roles", CALLERS, ids=lambda roles: roles[0].value if roles else "nobody")
@@ -244,11 +251,11 @@ async def test_whatever_a_submitter_sends_nothing_but_its_own_asset_changes(coun
         "name": ["x"],
     }
     accepted = 0
-    for _ in range(int(os.environ.get("TRUST_COUNT", "60"))):
+    for _ in range(int(os.environ.get("TRUST_COUNT", "200"))):
         options = {name: chance.choice(values[name]) for name in chance.sample(list(values), chance.randint(0, 4))}
         body = order(
             platform_refs={**own_refs, "version_id": chance.choice(["v1", "v2", "../../secret/0", "secret/0/_r1"])},
-            workflow_id=chance.choice([*LIBRARY, "publish_file", "publish_file", None]),
+            workflow_id=chance.choice([*LIBRARY, *["publish_file"] * 4, None]),
             processing_options=options,
             container_name=chance.choice(["uploads", "arcgis", "published", "ddh"]),
             file_name=chance.choice(["a.tif", "b.tif", f"{stem}/_r1/b.tif", "../arcgis/b.tif"]),

@@ -7,7 +7,7 @@ import pytest
 from geomill.queues.servicebus import BusOptions
 from geomill.store.pool import Pool
 from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
-from tests.servicebus.running import LEFT_OPEN, REAL, running_peer
+from tests.servicebus.running import LEFT_OPEN, REAL, collect_quickly, running_peer
 
 MakePlatform = Callable[..., EnginePlatform]
 
@@ -18,6 +18,7 @@ def bus_options() -> Iterator[Callable[[], BusOptions]]:
     if REAL:
         yield lambda: BusOptions(connection_string=REAL)
         return
+    collect_quickly()
     with running_peer() as peer:
 
         def fresh() -> BusOptions:

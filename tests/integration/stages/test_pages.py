@@ -12,6 +12,7 @@ from geomill.storage import NO_STORAGE
 from geomill.store import nodes
 from geomill.store.pool import open_pool
 from geomill.worker.children.pool import ChildPool
+from geomill.worker.repertoire import Repertoire
 from geomill.worker.runner import Runner
 from tests.integration.stages.conftest import StagePlatform
 
@@ -56,7 +57,9 @@ async def test_messages_and_rows_between_stages_stay_small(platform: StagePlatfo
 
 async def test_a_database_that_is_away_is_a_failure_that_passes(database: str) -> None:
     async with open_pool(database, size=1) as pool:
-        runner = Runner(Registry({}), ChildPool.of(Registry({}), **NO_CHILDREN), NO_STORAGE, pool)
+        nobody = Registry({})
+        repertoire, children = Repertoire("worker", nobody, 60.0), ChildPool.of(nobody, **NO_CHILDREN)
+        runner = Runner(nobody, repertoire, children, NO_STORAGE, pool)
     with pytest.raises(UnavailableError, match="the outcomes of the tasks of 'work' cannot be read") as refused:
         await runner._page("job", "work", -1, "")
     assert isinstance(refused.value.__cause__, psycopg.Error)

@@ -105,7 +105,7 @@ class Bus:
 
     async def _forget_sender(self, queue_name: str) -> None:
         if sender := self._senders.pop(queue_name, None):
-            await closed(sender)
+            await broken(sender)
 
     @asynccontextmanager
     async def receiver(self, queue_name: str) -> AsyncIterator[ServiceBusReceiver]:
@@ -130,14 +130,14 @@ class Bus:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await receiver.__aenter__()
         except BaseException as error:
-            await closed(receiver)
+            await broken(receiver)
             if isinstance(error, Exception):
                 raise bus_error(queue_name, error) from error
             raise
 
     async def close(self) -> None:
-        for queue_name in list(self._senders):
-            await self._forget_sender(queue_name)
+        for sender in self._senders.values():
+            await closed(sender)
         await closed(self._client)
 
 
@@ -189,13 +189,18 @@ class IdentityCredential:
 
 
 async def closed(handler: Any) -> None:
-    """Close a sender, receiver or client. A connection that is gone cannot be closed in order.
-
-    The library then leaves its socket to the garbage collector, which geomill runs seldom (process.py). So it runs
-    here: otherwise an outage of hours would use up the sockets of the process."""
+    """Close a sender, receiver or client. A connection that is gone cannot be closed in order."""
     with suppress(Exception):
         async with asyncio.timeout(ANSWER_SECONDS):
             await handler.close()
+
+
+async def broken(handler: Any) -> None:
+    """Close a sender or receiver whose connection broke.
+
+    The library leaves its socket to the garbage collector, which geomill runs seldom (process.py). So it runs here:
+    otherwise an outage of hours would use up the sockets of the process."""
+    await closed(handler)
     gc.collect()
 
 

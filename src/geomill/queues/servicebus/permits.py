@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from geomill.errors import BusUnavailable
 from geomill.queues.postgres import Delivery, Held
-from geomill.queues.servicebus.bus import ANSWER_SECONDS, Bus, closed
+from geomill.queues.servicebus.bus import ANSWER_SECONDS, Bus, broken, closed
 from geomill.queues.servicebus.problems import bus_error
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Permits:
                     log.warning("%s; until then the worker looks into the database", error)
                     trouble = error.message
             if name in self._receivers:
-                await closed(self._receivers.pop(name))
+                await broken(self._receivers.pop(name))
             self.look(name)
             await asyncio.sleep(AWAY_SECONDS)
 

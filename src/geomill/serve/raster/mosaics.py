@@ -55,10 +55,11 @@ class Mosaic:
     def crs(self) -> CRS:
         return CRS.from_user_input(self.grid.crs)
 
-    def touching(self, bounds: Sequence[float], crs: CRS, most: int = MOST_TILES) -> list[tuple[Window, str]]:
+    def touching(self, bounds: Sequence[float], crs: CRS, most: int | None = None) -> list[tuple[Window, str]]:
         """Return the files that the bounds touch. Raises `InputError` if they are more than one request may open."""
         windows = self._windows(bounds, crs)
         parts = [part for part in self.parts if any(_overlap(part[0], window) for window in windows)]
+        most = MOST_TILES if most is None else most
         if len(parts) > most:
             raise InputError(
                 f"the image needs {len(parts):,} files of the mosaic, and at most {most:,} are allowed",

@@ -10,13 +10,14 @@ from geomill.queues.servicebus import Bus, BusOptions
 from geomill.queues.servicebus.bus import make_bus
 from geomill.store.pool import Pool
 from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
-from tests.servicebus.running import RunningPeer, running_peer
+from tests.servicebus.running import RunningPeer, collect_quickly, running_peer
 
 MakePlatform = Callable[..., EnginePlatform]
 
 
 @pytest.fixture(scope="session")
 def session_peer() -> Iterator[RunningPeer]:
+    collect_quickly()
     with running_peer("--lock-seconds", "30") as peer:
         yield peer
 
