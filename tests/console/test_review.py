@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import httpx
@@ -44,8 +45,10 @@ def test_revisions_are_compared_and_the_new_one_made_public(
     page.keyboard.press("a")
     expect(page.get_by_role("link", name="Export job")).to_be_visible(timeout=SOON)
     assert state(platform, asset_id)["public_revision"] == 2
-    seen = httpx.get(f"{platform.url}/vector/collections/{asset_id}/items").json()
-    assert seen["numberMatched"] == 4
+    address, deadline = f"{platform.url}/vector/collections/{asset_id}/items", time.monotonic() + 10
+    while httpx.get(address).json()["numberMatched"] != 4:  # servers look at the asset again after a second
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_a_revision_that_came_meanwhile_is_not_decided(

@@ -136,6 +136,7 @@ def test_the_settings_are_valid_with_names_filled_in(monkeypatch: pytest.MonkeyP
         "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
         "/providers/Microsoft.DataFactory/factories/contoso-factory"
     )
+    texts["SERVICE_BUS_NAMESPACE"] = "contoso.servicebus.windows.net"
     for name in [name for name in os.environ if name in variables()]:
         monkeypatch.delenv(name)
     for name, value in texts.items():
