@@ -28,10 +28,10 @@ VIOLATIONS = {
     "lost: a job did not end": """
         SELECT j.job_id, j.status FROM chaos.expected e JOIN dagapp.dag_jobs j USING (job_id)
         WHERE j.completed_at IS NULL""",
-    "lost: a job that geomill ordered did not end well": """
-        SELECT job_id, workflow_id, status, error_message FROM dagapp.dag_jobs
-        WHERE workflow_id IN ('export_asset', 'withdraw_asset') AND status IN ('pending', 'running', 'failed')
-          AND coalesce(error_message, '') NOT LIKE '%another decision was made since%'""",
+    "lost: the last order about an asset failed": """
+        SELECT j.job_id, j.workflow_id, j.error_message FROM dagapp.dag_jobs j
+        JOIN app.geospatial_assets a ON a.adf_run_id = j.job_id
+        WHERE j.workflow_id IN ('export_asset', 'withdraw_asset') AND j.status = 'failed'""",
     "wrong verdict: a job ended otherwise than it must": """
         SELECT j.job_id, j.workflow_id, j.status, j.error_message FROM chaos.expected e
         JOIN dagapp.dag_jobs j USING (job_id) WHERE j.completed_at IS NOT NULL AND j.status::text <> e.verdict""",
