@@ -52,7 +52,7 @@ def run() -> Iterator[Figure]:
     with database() as url, _publishing(url) as client:
         asyncio.run(_publish(client, "warm"))
         _wait(url, ENDED, ASSETS)
-        free, shown, held = [], [], []
+        free, shown, locked = [], [], []
         for turn in range(TURNS):
             free_seconds, shown_seconds = _turn(url, client, f"free{turn}", (2 * turn + 1) * ASSETS)
             free.append(free_seconds)
@@ -60,13 +60,13 @@ def run() -> Iterator[Figure]:
             with psycopg.connect(url) as other:
                 other.execute(HOLD)
                 held_seconds, _ = _turn(url, client, f"held{turn}", (2 * turn + 2) * ASSETS, catalogued=False)
-                held.append(held_seconds)
+                locked.append(held_seconds)
             _wait(url, SHOWN, (2 * turn + 3) * ASSETS)
     middle = statistics.median(free)
     yield Figure(f"{ASSETS} assets until their jobs have ended", middle, "s")
     yield Figure("  until their items are in the catalogue", statistics.median(shown), "s")
-    ratio = statistics.median(held) / middle
-    yield Figure("  jobs ended, collection locked by another", statistics.median(held), "s", f"{ratio:.2f} times")
+    ratio = statistics.median(locked) / middle
+    yield Figure("  jobs ended, collection locked by another", statistics.median(locked), "s", f"{ratio:.2f} times")
 
 
 def _turn(

@@ -47,14 +47,14 @@ def unpack(cursor: str, *kinds: type) -> tuple[Any, ...]:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
-        kept = tuple(value.replace("\x00", "") if isinstance(value, str) else value for value in values)
-        for value in kept:
+        cleaned = tuple(value.replace("\x00", "") if isinstance(value, str) else value for value in values)
+        for value in cleaned:
             str(value).encode()
     except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error):
         raise unreadable() from None
-    if not isinstance(values, list) or [type(value) for value in kept] != list(kinds) or not _bounded(kept):
+    if not isinstance(values, list) or [type(value) for value in cleaned] != list(kinds) or not _bounded(cleaned):
         raise unreadable()
-    return kept
+    return cleaned
 
 
 def _bounded(values: tuple[Any, ...]) -> bool:

@@ -49,8 +49,8 @@ async def follow(watch: SharedWatch[Snapshot], last_version: str) -> AsyncIterat
     """Yield all rows at first, unless the listener has this version already, and then each row that changes or goes."""
     number = 0
     rows: Mapping[str, Mapping[str, Any]] | None = None
-    while found := await watch.next(number):
-        number, snapshot = found
+    while numbered := await watch.next(number):
+        number, snapshot = numbered
         version = snapshot.version
         if rows is None:
             if version != last_version:

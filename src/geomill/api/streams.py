@@ -110,8 +110,8 @@ class Streams:
         tail, number = Tail(after), 0
         sent: dict[str, Any] = {}
         async with self._watching(job_id, partial(self._look, job_id), is_last=attrgetter("ended")) as watch:
-            while not self._closing and (found := await watch.next(number)):
-                number, look = found
+            while not self._closing and (numbered := await watch.next(number)):
+                number, look = numbered
                 async for event in self._unseen(tail, look, look.latest_event, partial(_events, job_id), _EVENT):
                     yield ServerSentEvent(event="event", id=str(event.event_id), data=event)
                 if look.progress() != sent:
@@ -125,8 +125,8 @@ class Streams:
         """Yield the job's log lines after the given one, and finally its outcome."""
         tail, number = Tail(after), 0
         async with self._watching(job_id, partial(self._look, job_id), is_last=attrgetter("ended")) as watch:
-            while not self._closing and (found := await watch.next(number)):
-                number, look = found
+            while not self._closing and (numbered := await watch.next(number)):
+                number, look = numbered
                 async for line in self._unseen(tail, look, look.latest_line, partial(_lines, job_id, chosen), _LINE):
                     yield ServerSentEvent(event="line", id=str(line.log_id), data=log_line(line))
                 if look.ended:
@@ -138,21 +138,21 @@ class Streams:
         changed since then come first."""
         listener = _ListListener(chosen)
         async with self._watching("all jobs", self._changes.look) as watch:
-            found = await watch.next(0)
-            if found is None:
+            numbered = await watch.next(0)
+            if numbered is None:
                 return
-            number, position = found[0], found[1].position
-            seen = found[1].number
+            number, position = numbered[0], numbered[1].position
+            change_number = numbered[1].number
             yield ServerSentEvent(event="ready", id=str(position), data={})
             if after is not None:
                 for event in listener.tell(await self._changes.since_position(after), position):
                     yield event
-            while not self._closing and (found := await watch.next(number)):
-                number = found[0]
-                looks = self._changes.since(seen)
-                seen = found[1].number
+            while not self._closing and (numbered := await watch.next(number)):
+                number = numbered[0]
+                looks = self._changes.since(change_number)
+                change_number = numbered[1].number
                 if looks is None:
-                    yield _reset(found[1].position)
+                    yield _reset(numbered[1].position)
                 for changes in looks or ():
                     for event in listener.tell(None if changes.overflow else changes.jobs, changes.position):
                         yield event

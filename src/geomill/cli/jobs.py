@@ -152,13 +152,13 @@ def show(
     """Show one job with its nodes."""
     with gateway_or_database() as client:
         job = client.jobs.get(job_id)
-        told = client.jobs.events(job_id, limit=1000).events if events else None
+        shown_events = client.jobs.events(job_id, limit=1000).events if events else None
     if as_json:
-        more = {} if told is None else {"events": [event.model_dump(mode="json") for event in told]}
+        more = {} if shown_events is None else {"events": [event.model_dump(mode="json") for event in shown_events]}
         print_json({**job.model_dump(mode="json"), **more})
         return
     typer.echo(_readable(job))
-    for event in told or []:
+    for event in shown_events or []:
         typer.echo(f"  {event.created_at.isoformat()}  {event.event_type}  {event.node_id or ''}")
 
 

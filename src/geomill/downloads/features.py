@@ -215,6 +215,6 @@ def _by_gdal(order: FeaturesOrder, batches: _Batches, path: Path, driver: str) -
 
 
 def _gdal_type(name: str | None) -> str:
-    known = _known([name.upper().removesuffix("ZM").removesuffix("Z").removesuffix("M")]) if name else []
+    types = _known([name.upper().removesuffix("ZM").removesuffix("Z").removesuffix("M")]) if name else []
     height = " Z" if name and name.upper().rstrip("M").endswith("Z") else ""
-    return known[0] + height if known else "Unknown"
+    return types[0] + height if types else "Unknown"

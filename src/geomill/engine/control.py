@@ -64,8 +64,8 @@ async def retry(conn: Connection, job_id: str, from_node: str | None = None) -> 
             if from_node not in graph.nodes:
                 problem = Problem("from_node", f"the job has no node '{from_node}'", nearest(from_node, graph.nodes))
                 raise InputError(f"the retry is wrong: {problem}", problems=[problem])
-            anew, others = reopen_from(graph, rows, downstream(graph, from_node))
-            await nodes.begin_anew(conn, job_id, anew)
+            begun_again, others = reopen_from(graph, rows, downstream(graph, from_node))
+            await nodes.begin_anew(conn, job_id, begun_again)
             await nodes.reopen(conn, job_id, others)
         await jobs.reopen(conn, job_id)
         data = {"from_node": from_node} if from_node else None

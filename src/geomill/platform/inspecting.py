@@ -68,10 +68,10 @@ async def inspect_all(
 
 def with_workflow(inspection: Inspection, workflow: Workflow, options: dict[str, Any]) -> Inspection:
     """Add the workflow, and the problems that it has with the options."""
-    known = {problem.field for problem in inspection.problems if problem.severity is Severity.ERROR}
+    faulty_fields = {problem.field for problem in inspection.problems if problem.severity is Severity.ERROR}
     faults = option_problems(option_faults(workflow, options, FACT_NAMES & workflow.inputs.keys()))
     of_file = inspection.problems if _reads_data(workflow) else [_harmless(problem) for problem in inspection.problems]
-    problems = [*(fault for fault in faults if fault.field not in known), *of_file]
+    problems = [*(fault for fault in faults if fault.field not in faulty_fields), *of_file]
     return inspection.model_copy(
         update={
             "workflow_id": workflow.workflow_id,

@@ -46,20 +46,20 @@ async def put_style(
 
     async def change(asset: Asset) -> AssetStyle:
         await asyncio.to_thread(check_style, asset, name, style)
-        names = {kept.name for kept in await styles.of_asset(conn, asset_id)}
+        names = {asset_style.name for asset_style in await styles.of_asset(conn, asset_id)}
         if name not in names and len(names) >= MOST_STYLES:
             raise ConflictError(f"the asset has {MOST_STYLES} styles, and cannot have more", remedy="delete one first")
         return await styles.put(conn, asset_id, name, style, is_default=is_default, updated_by=actor.name)
 
-    asset, kept = await _change(conn, desk, asset_id, actor, f"the style {name} was put", change)
-    return kept, list(_warnings(asset, style))
+    asset, asset_style = await _change(conn, desk, asset_id, actor, f"the style {name} was put", change)
+    return asset_style, list(_warnings(asset, style))
 
 
 async def delete_style(conn: Connection, desk: Desk, asset_id: str, name: str, actor: Actor) -> None:
     async def change(asset: Asset) -> AssetStyle:
         removed = await styles.remove(conn, asset.asset_id, name)
         if removed is None:
-            names = [kept.name for kept in await styles.of_asset(conn, asset_id)]
+            names = [asset_style.name for asset_style in await styles.of_asset(conn, asset_id)]
             raise NotFoundError(f"nobody has given the asset a style '{name}'", remedy=nearest(name, names))
         return removed
 

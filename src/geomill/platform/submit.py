@@ -211,8 +211,8 @@ def _inputs(submission: Submission, workflow: Workflow, asset: Asset) -> dict[st
 def _times(submission: Submission, workflow: Workflow) -> dict[str, str]:
     """Return the temporal extent as inputs, if the workflow has them and the options name no other time."""
     times = DatasetMetadata.model_validate(submission.metadata or {}).times
-    fits = times.keys() <= workflow.inputs.keys() and not submission.processing_options.keys() & TIME_OPTIONS
-    return times if fits else {}
+    is_input = times.keys() <= workflow.inputs.keys() and not submission.processing_options.keys() & TIME_OPTIONS
+    return times if is_input else {}
 
 
 class SubmissionFacts(TypedDict):

@@ -167,11 +167,11 @@ async def counts(conn: Connection, chosen: JobFilter) -> JobCounts:
     cursor = await conn.execute(statement, question.asked(COUNTED), prepare=False)
     rows = await cursor.fetchall()
     statuses = [status.value for status in chosen.statuses or JobStatus]
-    found = dict.fromkeys(statuses, 0) | {row["status"]: row["jobs"] for row in rows if row["status"] in statuses}
+    by_status = dict.fromkeys(statuses, 0) | {row["status"]: row["jobs"] for row in rows if row["status"] in statuses}
     if question.first["first_statuses"] is None:  # one line for all statuses
         cut = sum(row["examined"] for row in rows) >= COUNTED
-        return JobCounts(found, tuple(found) if cut else ())
-    return JobCounts(found, tuple(row["status"] for row in rows if row["examined"] >= COUNTED))
+        return JobCounts(by_status, tuple(by_status) if cut else ())
+    return JobCounts(by_status, tuple(row["status"] for row in rows if row["examined"] >= COUNTED))
 
 
 @dataclass(frozen=True, slots=True)

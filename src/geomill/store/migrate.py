@@ -111,7 +111,7 @@ async def plan(
     extensions = _extensions(fitness)
     all_steps = steps_for(tables, outside=tables is EXTERNAL_TABLES) if steps is None else tuple(steps)
     async with _privileged(conn), _named_holders(conn, tables), conn.transaction(force_rollback=True):
-        wanted = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
+        model_schema = await read_models(conn, tables, [sql for change in extensions for sql in change.statements])
         model, live = describe(tables), await read_live(conn, tables)
         due = await pending_steps(conn, all_steps) if live.tables else ()
         before = _step_changes(due, Moment.BEFORE)
@@ -120,7 +120,7 @@ async def plan(
             await _apply(conn, before)
             live = await read_live(conn, tables)
         occupied = await _occupied(conn, tables, needs_empty(model, live))
-    difference = (*await _catalogue(conn, tables), *diff(model, wanted, live, occupied))
+    difference = (*await _catalogue(conn, tables), *diff(model, model_schema, live, occupied))
     later = (*_step_changes(due, Moment.AFTER), *_step_changes(due, Moment.BATCHES))
     batches = tuple(step for step in due if step.moment is Moment.BATCHES)
     had = tuple(step for step in (due if live.tables else all_steps) if step not in batches)
@@ -317,11 +317,11 @@ async def _privileged(conn: AsyncConnection[Any]) -> AsyncIterator[None]:
 
 async def _occupied(conn: AsyncConnection[Any], tables: Models, names: set[str]) -> set[str]:
     """Those of the named tables that have rows."""
-    found: set[str] = set()
+    occupied: set[str] = set()
     for model in tables:
         if table_name(model) in names and await _has_rows(conn, model):
-            found.add(table_name(model))
-    return found
+            occupied.add(table_name(model))
+    return occupied
 
 
 async def _has_rows(conn: AsyncConnection[Any], model: type[Entity]) -> bool:

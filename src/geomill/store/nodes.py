@@ -90,11 +90,11 @@ async def reopen(conn: Connection, job_id: str, reopened: Sequence[Reopened]) ->
     await conn.execute(queries("nodes").reopen, _reopened(job_id, reopened))
 
 
-async def begin_anew(conn: Connection, job_id: str, anew: Sequence[Reopened]) -> None:
+async def begin_anew(conn: Connection, job_id: str, begun_again: Sequence[Reopened]) -> None:
     """Replace the rows of these nodes by new ones. The items of their fan-outs go, with their results."""
-    node_ids = [node.node_id for node in anew]
+    node_ids = [node.node_id for node in begun_again]
     await conn.execute(queries("nodes").discard, {"job_id": job_id, "node_ids": node_ids})
-    await conn.execute(queries("nodes").begin_anew, _reopened(job_id, anew))
+    await conn.execute(queries("nodes").begin_anew, _reopened(job_id, begun_again))
 
 
 def _reopened(job_id: str, reopened: Sequence[Reopened]) -> dict[str, Any]:

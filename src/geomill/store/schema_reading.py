@@ -88,10 +88,10 @@ class _Reader:
             )
 
     async def _by_table(self, statement: LiteralString) -> dict[int, dict[str, DictRow]]:
-        found: dict[int, dict[str, DictRow]] = defaultdict(dict)
+        by_table: dict[int, dict[str, DictRow]] = defaultdict(dict)
         for row in await self._rows(statement):
-            found[row.pop("table")][row["name"]] = row
-        return found
+            by_table[row.pop("table")][row["name"]] = row
+        return by_table
 
     async def _rows(self, statement: LiteralString) -> list[DictRow]:
         await self._cursor.execute(statement, self._parameters)

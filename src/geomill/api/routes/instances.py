@@ -41,7 +41,7 @@ async def get_handler(gateway: TheGateway, name: HandlerInPath) -> HandlerDetail
     """A former name leads to the handler, too."""
     async with gateway.connection() as conn:
         serving = await instances.serving(conn)
-    known = {*gateway.handlers, *(handler for instance in serving for handler in instance.handlers)}
-    if name not in known:
-        raise NotFoundError(f"there is no handler '{name}'", remedy=nearest(name, known))
+    names = {*gateway.handlers, *(handler for instance in serving for handler in instance.handlers)}
+    if name not in names:
+        raise NotFoundError(f"there is no handler '{name}'", remedy=nearest(name, names))
     return handler_details(gateway.handlers, serving, name)

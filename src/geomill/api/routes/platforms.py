@@ -92,8 +92,8 @@ async def _change(gateway: TheGateway, principal: Principal, platform_id: str, c
         _require_expected(platform, changes)
         if "optional_refs" in fields:
             _require_distinct_refs(platform, changes)
-        kept = {name: getattr(platform, name) for name in CHANGEABLE}
-        changed = await platforms.update(conn, {"platform_id": platform_id, **kept, **fields})
+        current = {name: getattr(platform, name) for name in CHANGEABLE}
+        changed = await platforms.update(conn, {"platform_id": platform_id, **current, **fields})
         differing = {name: fields[name] for name in fields if getattr(platform, name) != getattr(changed, name)}
         if differing:
             await operator_audit.add(

@@ -50,8 +50,8 @@ async def get_queue(gateway: TheGateway, queue: QueueInPath) -> contract.QueueDe
     serving = [instance.instance_id for instance in live if queue in instance.queues]
     if depth is None and not serving:
         _require_configured(gateway, queue)
-    known = _depths(queue, depth or Depth(), len(serving))
-    return contract.QueueDetails(**known.model_dump(), instances=serving)
+    view = _depths(queue, depth or Depth(), len(serving))
+    return contract.QueueDetails(**view.model_dump(), instances=serving)
 
 
 @router.get("/queues/{queue}/messages", summary="Peek at the messages of a queue", responses=problem_responses(404))

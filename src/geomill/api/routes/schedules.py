@@ -139,9 +139,9 @@ async def _record(
     conn: Connection, action: OperatorAction, schedule: Schedule, actor: str, named: list[str] | None = None
 ) -> None:
     """Write a change to the audit, with the schedule as it is now. Its inputs are left out: they may be long."""
-    kept = schedule.model_dump(
+    settings = schedule.model_dump(
         mode="json",
         include={"workflow_id", "cron", "interval_seconds", "timezone", "catch_up", "max_concurrent", "paused"},
     )
-    details = kept if named is None else {**kept, "named": named}
+    details = settings if named is None else {**settings, "named": named}
     await operator_audit.add(conn, action, schedule.schedule_id, actor, **details)

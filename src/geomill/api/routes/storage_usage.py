@@ -36,12 +36,12 @@ async def get_storage(gateway: TheGateway) -> StorageView:
 @router.get("/cleanup", summary="List the old data that is deleted next")
 async def list_cleanup(gateway: TheGateway, options: Annotated[CleanupOptions, Query()]) -> CleanupView:
     """A dry run of what orchestrators do with old data, by the settings of this gateway. Nothing is deleted."""
-    kept = LeftoverOptions.of(gateway.retention).retention
+    ages_of_revisions = LeftoverOptions.of(gateway.retention).retention
     ages = upload_ages(gateway.uploads, gateway.retention)
     details = RetentionOptions.of(gateway.retention).details
     async with gateway.connection() as conn, conn.transaction():
         await storage_usage.limit_time(conn)
-        revisions = await leftovers.due(conn, kept, options.limit + 1)
+        revisions = await leftovers.due(conn, ages_of_revisions, options.limit + 1)
         old_uploads = await uploads.due(conn, ages, options.limit + 1)
         jobs = await retention.due(conn, details) if details is not None else 0
     return cleanup_view(revisions, old_uploads, jobs, options.limit, gateway.uploads.upload_expire_hours)

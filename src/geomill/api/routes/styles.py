@@ -67,8 +67,10 @@ async def put(
     async with gateway.connection() as conn:
         await _visible(conn, principal, asset_id)
         actor = _actor(request, principal)
-        kept, warnings = await put_style(conn, gateway.desk, asset_id, name, style, actor, is_default=body.default)
-    return style_view(name, style, kept, is_default=kept.is_default, warnings=[*lost, *warnings])
+        asset_style, warnings = await put_style(
+            conn, gateway.desk, asset_id, name, style, actor, is_default=body.default
+        )
+    return style_view(name, style, asset_style, is_default=asset_style.is_default, warnings=[*lost, *warnings])
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a style of an asset", responses=problem_responses(409))

@@ -37,8 +37,8 @@ def job_filter(filters: JobFilters) -> JobFilter:
             "give a later time, or leave one of them out",
         )
         raise InputError(f"the filters are wrong: {problem}", problems=[problem])
-    given = {name: getattr(filters, name) for name in JobFilters.model_fields if name != "status"}
-    return JobFilter(statuses=tuple(JobStatus(name) for name in JobStatus if name in filters.status), **given)
+    others = {name: getattr(filters, name) for name in JobFilters.model_fields if name != "status"}
+    return JobFilter(statuses=tuple(JobStatus(name) for name in JobStatus if name in filters.status), **others)
 
 
 def asks_for_waiting(filters: JobFilters, chosen: JobFilter) -> bool:

@@ -15,10 +15,12 @@ from geomill.raster.rendering import rendering
 
 def styles_of(asset: Asset, own: Sequence[AssetStyle]) -> StylesView:
     """Return all styles of an asset: those of people, those that came with the data, and the computed one."""
-    kept = {style.name: style for style in own}
+    by_name = {style.name: style for style in own}
     book = book_of(asset, own)
     default = book.default or AUTOMATIC
-    views = [style_view(name, style, kept.get(name), is_default=name == default) for name, style in book.styles.items()]
+    views = [
+        style_view(name, style, by_name.get(name), is_default=name == default) for name, style in book.styles.items()
+    ]
     computed = StyleView(
         name=AUTOMATIC,
         default=default == AUTOMATIC,
@@ -52,7 +54,7 @@ def book_of(asset: Asset, own: Sequence[AssetStyle]) -> StyleBook:
 def style_view(
     name: str,
     style: RasterStyle | VectorStyle,
-    kept: AssetStyle | None,
+    asset_style: AssetStyle | None,
     *,
     is_default: bool,
     warnings: Sequence[str] = (),
@@ -60,12 +62,12 @@ def style_view(
     return StyleView(
         name=name,
         default=is_default,
-        origin="person" if kept else "source",
+        origin="person" if asset_style else "source",
         title=style.title,
         style=style,
         legend=[LegendEntry(text=text, color=color) for text, color in legend(style)],
         maplibre=maplibre_layers(style) if isinstance(style, VectorStyle) else [],
-        updated_by=kept.updated_by if kept else None,
-        updated_at=kept.updated_at if kept else None,
+        updated_by=asset_style.updated_by if asset_style else None,
+        updated_at=asset_style.updated_at if asset_style else None,
         warnings=list(warnings),
     )

@@ -52,9 +52,9 @@ def opacity_of(text: str | None) -> dict[str, float]:
 
 def texts(element: Element, name: str) -> Iterator[str]:
     """Yield the texts of all elements of a name."""
-    for found in element.iter(name):
-        if found.text and found.text.strip():
-            yield found.text.strip()
+    for part in element.iter(name):
+        if part.text and part.text.strip():
+            yield part.text.strip()
 
 
 def _wrong(field: str, message: str) -> InputError:

@@ -42,8 +42,8 @@ def _raster(symbolizer: Element) -> Document:
 
 def _channels(symbolizer: Element) -> list[Element]:
     names = ("RedChannel", "GreenChannel", "BlueChannel", "GrayChannel")
-    found = [symbolizer.find(f".//ChannelSelection/{name}") for name in names]
-    return [channel for channel in found if channel is not None]
+    channels = [symbolizer.find(f".//ChannelSelection/{name}") for name in names]
+    return [channel for channel in channels if channel is not None]
 
 
 def _entry(entry: Element) -> Document:

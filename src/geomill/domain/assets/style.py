@@ -240,9 +240,9 @@ def _valid(documents: Mapping[str, Any]) -> dict[str, RasterStyle | VectorStyle]
 
 
 def _one_of(model: BaseModel, names: Iterable[str]) -> None:
-    given = [name for name in names if getattr(model, name) is not None]
-    if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other")
+    present = [name for name in names if getattr(model, name) is not None]
+    if len(present) > 1:
+        raise ValueError(f"{' and '.join(present)} exclude each other")
 
 
 class AssetStyle(Entity):

@@ -59,12 +59,12 @@ def reopen_from(
     the list may change."""
     rows = list(rows)
     reset = [row.evolve(status=_N.PENDING, completed_at=None) if row.node_id in again else row for row in rows]
-    anew = [
+    begun_again = [
         Reopened(row.node_id, SINGLE, _N.PENDING, row.attempt + 1)
         for row in rows
         if row.node_id in again and row.item_index == SINGLE
     ]
-    return anew, [node for node in reopen(graph, reset) if node.node_id not in again]
+    return begun_again, [node for node in reopen(graph, reset) if node.node_id not in again]
 
 
 def _settled(graph: Graph, rows: dict[str, NodeState]) -> set[str]:

@@ -174,9 +174,9 @@ async def _items(request: Request, search: PgstacSearch, *, counted: bool) -> di
     place_in_page = (place.item if place else None, bool(place and place.backwards))
     viewer = (sight.everything, sight.platform_id, sight.asset_id)
 
-    async def find(wanted: dict[str, Any]) -> dict[str, Any] | None:
+    async def find(query: dict[str, Any]) -> dict[str, Any] | None:
         page: dict[str, Any] | None = await fetch_value(
-            request, queries("stac").search, json.dumps(wanted), *viewer, *place_in_page
+            request, queries("stac").search, json.dumps(query), *viewer, *place_in_page
         )
         return page
 

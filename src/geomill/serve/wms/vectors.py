@@ -35,8 +35,8 @@ async def read(conn: Any, layer: AssetLayer, shown: MapRequest, style: VectorSty
     where = layer.cql_where(bbox=_degrees(shown, margin))
     pixel = (shown.bounds[2] - shown.bounds[0]) / shown.width
     shape = f"ST_Transform(CAST({identifier(column.name)} AS geometry), {shown.crs.to_epsg()})"
-    known = style.attribute is not None and layer.get_column(style.attribute) is not None
-    value = identifier(style.attribute) if known and style.attribute else "NULL"
+    has_attribute = style.attribute is not None and layer.get_column(style.attribute) is not None
+    value = identifier(style.attribute) if has_attribute and style.attribute else "NULL"
     scattered = layer.model_copy(update={"scattered": layer.id_column is not None})
     statement = (
         f"SELECT ST_AsBinary(ST_Simplify({shape}, {pixel / 2!r}, true)), {value} {layer._from(None, [])}"  # noqa: SLF001
