@@ -26,7 +26,7 @@ COPIES_AT_ONCE = 20
 TABLES = ("dag_jobs", "dag_node_states", "dag_task_results", "dag_job_events")
 """A finished job leaves rows in these. `dag_jobs` comes first, because others refer to it."""
 CARE = {"after a checkpoint": "CHECKPOINT", "analyzed": "ANALYZE", "vacuumed": "VACUUM"}
-"""What is done one after the other when the tables are loaded."""
+"""The steps after the tables are loaded, in their order."""
 WORK = {
     "chain": ("chain of 50, per step", "ms"),
     "fan": (f"fan-out of {ITEMS:,}", "tasks/s"),

@@ -119,7 +119,7 @@ def watch(page: Page, platform: SharedPlatform, wrong: list[str]) -> None:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds that keeps people from using the page: serious and critical findings, with their places."""
+    """Findings of axe that keep people from using the page: serious and critical ones, with their places."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.read_text())
     findings = page.evaluate("() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")

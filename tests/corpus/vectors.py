@@ -31,7 +31,7 @@ class OddFile:
     file_name: str
     make: Make
     query: str = ""
-    """Of the table geo.made_r1."""
+    """Columns of the table geo.made_r1."""
     rows: Sequence[tuple[Any, ...]] = ()
     options: dict[str, Any] = field(default_factory=dict)
     told: Sequence[str] = ()

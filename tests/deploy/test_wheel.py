@@ -21,7 +21,7 @@ ABSENT = ("pytest", "hypothesis", "ruff", "hatchling")
 
 
 class Installed:
-    """What the stage `packages` leaves behind, in a folder instead of in an image."""
+    """The result of the stage `packages`, in a folder instead of in an image."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

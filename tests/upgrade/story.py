@@ -37,7 +37,7 @@ RESULTS = """
 @dataclass
 class UpgradeReport:
     acts: list[tuple[str, float]] = field(default_factory=list)
-    """What was done, and the seconds that it took."""
+    """The steps of the upgrade, and their seconds."""
     shared: dict[str, int] = field(default_factory=dict)
     """Tasks by the releases of the job's owner and of the worker."""
     violations: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-// What no identity replaces: the secret of signed links, that of callbacks, the key of metrics, and the URL with which the
+// Secrets that no identity replaces: the secret of signed links, that of callbacks, the key of metrics, and the URL with which the
 // scaler counts messages. Somebody puts them in; see the how-to.
 param name string
 param location string

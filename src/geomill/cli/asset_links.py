@@ -43,7 +43,7 @@ def download(
     any_id: AnyId,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to write it.", dir_okay=False)] = None,
     file_format: Annotated[
-        str | None, typer.Option("--format", help="Of features: gpkg, parquet, fgb, shp, geojson or csv.")
+        str | None, typer.Option("--format", help="Format of features: gpkg, parquet, fgb, shp, geojson or csv.")
     ] = None,
     condition: Annotated[str | None, typer.Option("--filter", help="Only features of this CQL2 filter.")] = None,
     bbox: Annotated[str | None, typer.Option(help="Only this part: west,south,east,north in degrees.")] = None,

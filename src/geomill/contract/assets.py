@@ -216,7 +216,7 @@ class ReviewDecisionOptions(PageOptions):
 
 
 class ReviewDecisionView(BaseModel):
-    """What a reviewer decided about a revision of an asset."""
+    """A decision of a reviewer about a revision of an asset."""
 
     audit_id: int
     asset_id: str

@@ -1,4 +1,4 @@
-"""What is inside a file: the answer of `POST /api/platform/inspect`, of `geomill inspect` and of a dry run."""
+"""The contents of a file: the answer of `POST /api/platform/inspect`, of `geomill inspect` and of a dry run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class BandInside(BaseModel):
     units: str | None = None
     scale: float = 1.0
     offset: float = 0.0
-    minimum: float | None = Field(default=None, description="Of a sample")
+    minimum: float | None = Field(default=None, description="Minimum of a sample")
     maximum: float | None = None
 
 
@@ -109,7 +109,7 @@ class RasterInside(BaseModel):
     compression: str | None = None
     overviews: list[int] = []
     uncompressed_bytes: int
-    valid_fraction: float | None = Field(default=None, description="Of a sample")
+    valid_fraction: float | None = Field(default=None, description="Share of valid pixels in a sample")
     bands: list[BandInside]
 
 

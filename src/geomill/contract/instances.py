@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class InstanceCounts(BaseModel):
-    """What a process has done since its start, as of its latest heartbeat. Orchestrators have the first five counts,
+    """The work of a process since its start, as of its latest heartbeat. Orchestrators have the first five counts,
     workers the last four."""
 
     model_config = ConfigDict(extra="ignore")

@@ -95,7 +95,7 @@ class Cancellation(ApiInput):
 
 
 class RetryOptions(ApiInput):
-    """What to run again. Without any of these, the nodes and items that did not complete run again."""
+    """The part of a job to run again. Without any of these, the nodes and items that did not complete run again."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"from_node": "load"}, {"input_params": {"name": "Ada"}}]}

@@ -1,4 +1,4 @@
-"""What streams send about assets and instances."""
+"""Events of streams about assets and instances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Topic = Annotated[str, StringConstraints(pattern=r"^(jobs|instances|reviews|job:
 
 
 class StreamTopics(ApiInput):
-    """What one stream carries."""
+    """The kinds of events in one stream."""
 
     topic: Annotated[list[Topic], Field(min_length=1, max_length=4)] = Field(
         description="`jobs`, `instances`, `reviews`, or `job:ID`; repeat it for several, with one job at most"

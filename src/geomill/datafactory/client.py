@@ -22,7 +22,7 @@ from geomill.identity import tokens
 API_VERSION = "2018-06-01"
 TIMEOUT_SECONDS = 30.0
 MOST_PAGES = 50
-"""Of runs. One page has a hundred; a pipeline that only geomill uses has far fewer runs in a week."""
+"""The most pages of runs that are read. One page has a hundred runs, and geomill starts far fewer in a week."""
 LOOK_BACK = timedelta(days=8)
 """A run ends within seven days."""
 LONGEST_REASON = 300

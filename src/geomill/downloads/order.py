@@ -1,4 +1,4 @@
-"""What a process is told to write."""
+"""Orders: the file that a process writes."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Round:
     """Jobs that this orchestrator owns by the database, but that are not in its memory."""
 
     batches: list[RoundBatch] = field(default_factory=list)
-    """What was written. Its tasks need permits where Service Bus delivers them."""
+    """The batches that were written. Their tasks need permits where Service Bus delivers them."""
     look_seconds: float = 0.0
     """How long the read of the inbox took."""
     reached: int = 0

@@ -61,7 +61,7 @@ class Claimed:
     dispatched: int = 0
     """Tasks that were sent with the claim."""
     batches: list[RoundBatch] = field(default_factory=list)
-    """What was written. Its tasks need permits where Service Bus delivers them."""
+    """The batches that were written. Their tasks need permits where Service Bus delivers them."""
 
     def and_also(self, other: Claimed) -> Claimed:
         messages, waits = self.messages + other.messages, [*self.waits, *other.waits]

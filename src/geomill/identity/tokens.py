@@ -23,7 +23,7 @@ STORAGE, DATABASE, MANAGEMENT = (
     "https://ossrdbms-aad.database.windows.net/.default",
     "https://management.azure.com/.default",
 )
-"""What a token is for."""
+"""The service that a token is for."""
 PATIENCE: dict[str, Any] = {"retry_total": 2, "retry_backoff_factor": 0.2, "connection_timeout": 3, "read_timeout": 10}
 """A caller with a deadline waits for the token. It tries again itself."""
 _REMEDY = "check that the identity is assigned to this process, and AZURE_CLIENT_ID if there are several"

@@ -14,7 +14,7 @@ from geomill.sdk import HandlerError
 
 MOST_CHOICES = 50
 MOST_WARNINGS = 100
-"""Of one kind, so that a file of very many columns has an answer of a bounded size."""
+"""The most findings of one kind, so that a file of very many columns has an answer of a bounded size."""
 FILE = "file_name"
 OPTIONS = "processing_options"
 

@@ -392,7 +392,7 @@ async def defer(conn: Connection, leases: Sequence[Delivery], delay_seconds: flo
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """What is known of the earlier attempts at a leased task."""
+    """The facts about earlier attempts at a leased task."""
 
     sequence: int
     suspect: bool

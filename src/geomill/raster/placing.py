@@ -40,7 +40,7 @@ _SUFFIX = re.compile(r"\.[^./]*$")
 
 
 class SourceOptions(BaseModel):
-    """What a submitter says about a file that does not say it itself."""
+    """Facts from the submitter, for a file that does not have them itself."""
 
     source_crs: str | None = None
     variable: str | None = None

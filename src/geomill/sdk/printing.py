@@ -26,7 +26,7 @@ _LOCK = threading.Lock()
 
 
 class PrintedLines:
-    """What one task prints, line by line. A line without an end is kept until it is long."""
+    """The output of one task, line by line. A line without an end is kept until it is long."""
 
     __slots__ = ("_logger", "_rest", "_token")
 

@@ -1,4 +1,4 @@
-"""What every class of settings shares: the prefix of the variables, and lists separated by commas."""
+"""The base of all classes of settings: the prefix of the variables, and lists separated by commas."""
 
 from __future__ import annotations
 

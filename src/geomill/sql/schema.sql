@@ -1333,7 +1333,7 @@ COMMENT ON COLUMN dagapp.dag_instances.duties IS 'The last error of each duty th
 
 COMMENT ON COLUMN dagapp.dag_instances.slots IS 'How many tasks a worker runs at once';
 
-COMMENT ON COLUMN dagapp.dag_instances.counts IS 'What it has done since its start, as of its heartbeat';
+COMMENT ON COLUMN dagapp.dag_instances.counts IS 'Its work since its start, as of its heartbeat';
 
 COMMENT ON COLUMN dagapp.dag_instances.looked_at IS 'When it last looked for work';
 
@@ -1908,7 +1908,7 @@ COMMENT ON COLUMN app.extracts.withdrawn_through IS 'That of the asset at the or
 
 COMMENT ON COLUMN app.extracts.ordered_by IS 'The caller whose limits count it';
 
-COMMENT ON COLUMN app.extracts.work IS 'What the job writes, without credentials';
+COMMENT ON COLUMN app.extracts.work IS 'The order that the job carries out, without credentials';
 
 COMMENT ON COLUMN app.extracts.removing IS 'Whether its file is being deleted; nobody gets it any more';
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _STATUS = re.compile(r"status code: (\d{3}[ \w]*)")
 _QUERY = re.compile(r"\?\S*")
 _PROVIDER_FAILED = "credential provider: "
-"""What obstore writes before the error of a token that we could not get."""
+"""The words of obstore before the error of a token that we could not get."""
 CHECK_IDENTITY = "try again; if that does not help, check the managed identity and AZURE_CLIENT_ID"
 LONGEST_REASON = 300
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0

@@ -1,4 +1,4 @@
-"""What this process has done since its start. Its heartbeat writes it, so that operators see how work is divided."""
+"""The work of this process since its start. Its heartbeat writes it, so that operators see how work is divided."""
 
 from __future__ import annotations
 

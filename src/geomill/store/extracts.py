@@ -15,7 +15,7 @@ from geomill.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class ExtractFigures:
-    """What counts against the limits: the caller's extracts, and the bytes of all."""
+    """The figures that count against the limits: the caller's extracts, and the bytes of all."""
 
     extracts: int
     bytes: int

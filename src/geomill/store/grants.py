@@ -44,7 +44,7 @@ READ = ("SELECT",)
 WRITE = ("SELECT", "INSERT", "UPDATE", "DELETE")
 FEATURES, STAGING = "geo", "geo_staging"
 EXTRACT_WORK = ("extract_id", "job_id", "file_name", "media_type", "work", "most_bytes", "removing")
-"""What a job reads of its own extract."""
+"""The columns of its own extract that a job reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is outside, beside files: item, row and table, in one transaction of the external database."""
+"""The external zone, beside its files: item, row and table, in one transaction of the external database."""
 
 from __future__ import annotations
 

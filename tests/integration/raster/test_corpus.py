@@ -30,7 +30,7 @@ def run(*command: str) -> str:
 
 
 def info(path: Path) -> dict[str, Any]:
-    """What GDAL's own program says of a file."""
+    """The report of GDAL's own program about a file."""
     document: dict[str, Any] = json.loads(run("gdalinfo", "-json", "-checksum", str(path)))
     return document
 

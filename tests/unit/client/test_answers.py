@@ -1,4 +1,4 @@
-"""What a client makes of an answer."""
+"""Answers, as the client reads them."""
 
 from __future__ import annotations
 

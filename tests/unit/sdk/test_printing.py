@@ -1,4 +1,4 @@
-"""What handlers print reaches the log of their task."""
+"""The output of handlers reaches the log of their task."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ async def create_sign_in_link(
     response: Response,
     order: NewSignInLink | None = None,
 ) -> SignInLink:
-    """Whoever opens the link first is signed in as the caller, perhaps with fewer roles. It works for some minutes."""
+    """The first who opens the link is signed in as the caller, perhaps with fewer roles. It works for some minutes."""
     if admitted.token:
         raise Forbidden("a session cannot create a sign-in link", remedy="call with a key or a token")
     narrowed = _narrowed(principal, order.roles if order and order.roles else sorted(principal.roles))

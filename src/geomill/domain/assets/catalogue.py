@@ -82,7 +82,7 @@ class ExternalAsset(Entity):
         default=None, description="Container and path in the external zone"
     )
     table_name: Annotated[str, Field(max_length=63)] | None = Field(
-        default=None, description="Of the schema geo of this database"
+        default=None, description="In the schema geo of this database"
     )
     outputs: Json = Field(description="As on the asset; its files are those outside")
     exported_at: Now

@@ -27,7 +27,7 @@ class NewExtract(BaseModel):
     ordered_by: Subject = Field(description="The caller whose limits count it")
     file_name: Annotated[str, Field(max_length=200)]
     media_type: Annotated[str, Field(max_length=100)]
-    work: Json = Field(description="What the job writes, without credentials")
+    work: Json = Field(description="The order that the job carries out, without credentials")
     most_bytes: BigInt
     job_id: Key
 

@@ -135,12 +135,12 @@ class RasterStyle(StylePart):
 
     kind: Literal["raster"] = "raster"
     title: Label | None = None
-    opacity: Opacity = Field(default=1.0, description="Of the whole picture; it multiplies all other opacities")
+    opacity: Opacity = Field(default=1.0, description="Opacity of the whole picture; it multiplies all other opacities")
     bidx: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1, max_length=4)] | None = Field(
         default=None, description="Bands, counted from 1. Without, natural colours, or the first band if it has colours"
     )
     expression: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_plain)] | None = Field(
-        default=None, description="Of bands, as in TiTiler: (b4-b3)/(b4+b3)"
+        default=None, description="Formula of bands, as in TiTiler: (b4-b3)/(b4+b3)"
     )
     rescale: Annotated[list[tuple[Number, Number]], Field(min_length=1, max_length=4)] | None = None
     colormap_name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
@@ -204,7 +204,7 @@ class VectorStyle(StylePart):
 
     kind: Literal["vector"] = "vector"
     title: Label | None = None
-    opacity: Opacity = Field(default=1.0, description="Of the whole picture; it multiplies all other opacities")
+    opacity: Opacity = Field(default=1.0, description="Opacity of the whole picture; it multiplies all other opacities")
     fill_color: Color = "#2a78b8"
     fill_opacity: Opacity = 0.5
     line_color: Color = "#17456b"

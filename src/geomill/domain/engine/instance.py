@@ -30,7 +30,7 @@ class Instance(Entity):
     queues: list[str] = Field(default_factory=list, description="The queues that it serves")
     duties: Json = Field(default_factory=dict, description="The last error of each duty that ever failed")
     slots: int | None = Field(default=None, description="How many tasks a worker runs at once")
-    counts: Json = Field(default_factory=dict, description="What it has done since its start, as of its heartbeat")
+    counts: Json = Field(default_factory=dict, description="Its work since its start, as of its heartbeat")
     looked_at: AwareDatetime | None = Field(default=None, description="When it last looked for work")
     started_at: Now
     heartbeat_at: Now

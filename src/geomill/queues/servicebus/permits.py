@@ -109,7 +109,7 @@ class Permits:
         self._spent: deque[tuple[HeldPermit, Disposition]] = deque()
         self._spending = asyncio.Event()
 
-    # What the worker asks and says
+    # Calls of the worker
 
     def limits(self) -> dict[str, int]:
         """Return how many tasks may be leased from each queue. A queue where a look is due has no limit."""

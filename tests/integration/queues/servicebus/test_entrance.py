@@ -142,7 +142,7 @@ async def test_a_message_that_no_table_can_hold_stops_nobody(
 async def test_a_refused_message_is_refused_again_when_it_is_sent_from_the_dead_letters(
     platform: EnginePlatform, bus: Bus, peer: RunningPeer
 ) -> None:
-    """Whoever may send to Service Bus must not start what only decisions start, by way of an operator's redrive."""
+    """A sender to Service Bus must not start workflows that only decisions start, by way of an operator's redrive."""
     await send(bus, {"workflow_id": "export_asset", "asset_id": "a" * 32, "input_params": {}, "purpose": "export"})
     await refused(platform, peer)
     async with platform.pool.connection() as conn:

@@ -95,7 +95,7 @@ async def fill(url: str, storage: Storage) -> None:
 
 
 def parent_of(stac: FastAPI) -> FastAPI:
-    """What mounts it: it reads who asks from a header, where the gateway asks for a credential."""
+    """The application around it: it reads who asks from a header, where the gateway asks for a credential."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

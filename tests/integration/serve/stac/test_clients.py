@@ -26,7 +26,7 @@ MISTAKEN = (
     # posts a text where the specification has a list, and reads the answer of the request before
     '"collections": "set-1"} had unexpected status code 400',
 )
-"""What stac-api-validator says without cause."""
+"""Findings of stac-api-validator that have no cause."""
 EXTENSIONS = "https://stac-extensions.github.io/"
 
 
