@@ -1,8 +1,8 @@
 """The workloads of the manifests as processes, against a real PostgreSQL. Each is in a network of its own, which lets
 through what its policies allow, and cannot write to the root file system.
 
-Other than in a cluster: the image is this checkout and its user is root, the zones are folders, secrets are made up,
-and the policies know ports and not addresses.
+Other than in a cluster: the image is this checkout, which stays visible if it lies in /tmp, and its user is root. The
+zones are folders, secrets are made up, and the policies know ports and not addresses.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tests.chaos.network import NETWORKS, Network
 from tests.deploy.kubernetes.manifests import Overlay, Workload, policies_of, ports
 from tests.prepared import copy_prepared
 
+IMAGE = Path(__file__).parents[3]
 GEOMILL = str(Path(sys.executable).with_name("geomill"))
 POSTGRESQL_PORT = 5432
 START_SECONDS = 180.0
@@ -58,7 +59,10 @@ MADE_UP = {("geomill-secrets", key): token_hex(24) for key in ("link-secret", "c
 READ_ONLY = """
 mount --make-rprivate /
 for folder in "$DATA" "$ZONES" "$TEMPORARY"; do mount --bind "$folder" "$folder"; done
-mount --bind "$TEMPORARY" /tmp
+mkdir -p "$TEMPORARY/image"
+mount --bind "$IMAGE" "$TEMPORARY/image"
+mount --rbind "$TEMPORARY" /tmp
+[ -d "$IMAGE" ] || { mkdir -p "$IMAGE"; mount --bind /tmp/image "$IMAGE"; }
 while read -r _ place _; do
     case "$place" in
         /proc*|/sys*|/dev*|/tmp|"$DATA"|"$ZONES"|"$TEMPORARY") ;;
@@ -86,7 +90,7 @@ class Pod:
         return f"http://{self.network.roles}:{self.workload.port}"
 
     def start(self, environ: dict[str, str], zones: Path) -> None:
-        places = {"DATA": str(self.data), "ZONES": str(zones), "TEMPORARY": str(self.temporary)}
+        places = {"IMAGE": str(IMAGE), "DATA": str(self.data), "ZONES": str(zones), "TEMPORARY": str(self.temporary)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self.network.inside, "sh", "-ec", READ_ONLY, "pod", GEOMILL, *self.workload.args],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-async def until(true: Callable[[], Any], seconds: float = 10) -> None:
+async def until(true: Callable[[], Any], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -16,7 +16,7 @@ async def until(true: Callable[[], Any], seconds: float = 10) -> None:
 
 async def until_rows(bench: Any, query: str) -> None:
     """Wait until the query returns rows."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not await bench.rows(query):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
