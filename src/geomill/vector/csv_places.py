@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import shapely
+
 from geomill.datasets.refusals import refused
 from geomill.domain.folding import folded
 from geomill.vector.csv_profile import SEPARATORS, CsvProfile, point_number
@@ -79,15 +81,28 @@ def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_su
         )
     if crs is None and _in_degrees(xs, ys):
         crs = DEGREES
-        message = (
-            f"the values of '{x}' and '{y}' fit degrees, so their CRS is taken for {DEGREES}: give source_crs if not"
-        )
-        remarks.append(Remark(code="crs_assumed", message=message, remedies={"source_crs": DEGREES}))
+        remarks.append(_assumed(f"'{x}' and '{y}'"))
     return CsvPlaces({**_common(profile), "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, crs, remarks)
 
 
 def _text(profile: CsvProfile, column: str) -> CsvPlaces:
-    return CsvPlaces({**_common(profile), "GEOM_POSSIBLE_NAMES": column}, None)
+    texts = profile.values(profile.columns.index(column))
+    if any(text[:5].upper() == "SRID=" for text in texts):
+        raise refused(
+            "no_geometry",
+            f"the geometries of '{column}' begin with 'SRID=', which is EWKT: write WKT instead, as PostGIS does with "
+            "ST_AsText, and give source_crs",
+        )
+    options = {**_common(profile), "GEOM_POSSIBLE_NAMES": column}
+    west, south, east, north = shapely.total_bounds(shapely.from_wkt(texts, on_invalid="ignore"))
+    if not (-180 <= west <= east <= 180 and -90 <= south <= north <= 90):  # not a number without any WKT
+        return CsvPlaces(options, None)
+    return CsvPlaces(options, DEGREES, [_assumed(f"'{column}'")])
+
+
+def _assumed(columns: str) -> Remark:
+    message = f"the values of {columns} fit degrees, so their CRS is taken for {DEGREES}: give source_crs if not"
+    return Remark(code="crs_assumed", message=message, remedies={"source_crs": DEGREES})
 
 
 def _common(profile: CsvProfile) -> dict[str, str]:
