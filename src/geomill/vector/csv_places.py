@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-
-import shapely
 
 from geomill.datasets.refusals import refused
 from geomill.domain.folding import folded
@@ -27,6 +26,7 @@ _PLANE = (
 )  # fmt: skip
 _TEXT = ("wkt", "geom", "geometry", "the_geom", "wkt_geom", "shape")
 DEGREES = "EPSG:4326"
+_BETWEEN_CORNERS = re.compile(r"[(),]")
 _MOST_OUT = 0.1
 """The part of the latitudes beyond 90 degrees from which columns count as swapped."""
 
@@ -94,10 +94,17 @@ def _text(profile: CsvProfile, column: str) -> CsvPlaces:
             "ST_AsText, and give source_crs",
         )
     options = {**_common(profile), "GEOM_POSSIBLE_NAMES": column}
-    west, south, east, north = shapely.total_bounds(shapely.from_wkt(texts, on_invalid="ignore"))
-    if not (-180 <= west <= east <= 180 and -90 <= south <= north <= 90):  # not a number without any WKT
+    corners = [corner for text in texts for corner in _corners(text)]
+    if not _in_degrees([x for x, _ in corners], [y for _, y in corners]):
         return CsvPlaces(options, None)
     return CsvPlaces(options, DEGREES, [_assumed(f"'{column}'")])
+
+
+def _corners(wkt: str) -> Iterator[tuple[float, float]]:
+    """Yield the coordinates in a text, which may be no WKT. Parsers of geometries recurse into it without a limit."""
+    for words in map(str.split, _BETWEEN_CORNERS.split(wkt)):
+        if len(words) > 1 and (x := _number(words[0])) is not None and (y := _number(words[1])) is not None:
+            yield x, y
 
 
 def _assumed(columns: str) -> Remark:
