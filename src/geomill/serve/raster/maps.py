@@ -1,6 +1,6 @@
-"""OGC API Maps: reference systems as the standard names them, and boxes with the axes in their order.
+"""Reference systems as OGC's standards name them, and boxes with the axes in their order, for maps and clips.
 
-TiTiler reads and writes boxes with longitude or easting first, whatever the system.
+TiTiler and GDAL read and write boxes with longitude or easting first, whatever the system.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SWAPPED = {4: (1, 0, 3, 2), 6: (1, 0, 2, 4, 3, 5)}
 
 
 class MapAxes:
-    """Changes requests and answers of `…/map`."""
+    """Changes requests and answers of `…/map` and `…/clip.tif`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].endswith("/map"):
+        if scope["type"] != "http" or not scope["path"].endswith(("/map", "/clip.tif")):
             await self._app(scope, receive, send)
             return
 
