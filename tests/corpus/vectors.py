@@ -35,7 +35,7 @@ class OddFile:
     rows: Sequence[tuple[Any, ...]] = ()
     options: dict[str, Any] = field(default_factory=dict)
     told: Sequence[str] = ()
-    """Parts of the warnings."""
+    """Parts of the warnings, or of the refusal."""
     refused: str = ""
     """The code of the refusal."""
 
@@ -54,6 +54,17 @@ def shape(table: pa.Table, kind: str = "Point", *, drop: tuple[str, ...] = (), *
         return sources.zipped({name: data for name, data in files.items() if not name.endswith(drop or ("-",))})
 
     return make
+
+
+def twice(tmp_path: Path, *tables: pa.Table) -> bytes:
+    """A ZIP file with a folder for each table, in which the files have the same names."""
+    files = {}
+    for number, table in enumerate(tables):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = sources.shapefile(folder, table, kind="Point")
+        files |= {f"{number}/{name}": data for name, data in made.items()}
+    return sources.zipped(files)
 
 
 def geopackage(table: pa.Table, kind: str = "Point", **options: Any) -> Make:
@@ -80,6 +91,23 @@ def curve(tmp_path: Path) -> bytes:
         for (trigger,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             database.execute(f'DROP TRIGGER "{trigger}"')
         database.execute("UPDATE made SET geom = ?", [header + wkb])
+        database.commit()
+    return path.read_bytes()
+
+
+def json_column(tmp_path: Path) -> bytes:
+    """A GeoPackage with a column that is declared as JSON, and texts in it that PostgreSQL refuses as jsonb."""
+    texts = ['{"deep": [1]}', "{no json", "[" * 5_000 + "]" * 5_000, "1e99999", "NaN"]
+    path = tmp_path / "json.gpkg"
+    path.write_bytes(sources.encoded(tmp_path, points(len(texts), a=texts)))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TABLE gpkg_data_columns (table_name TEXT, column_name TEXT, name TEXT, title TEXT, "
+            "description TEXT, mime_type TEXT, constraint_name TEXT)"
+        )
+        database.execute(
+            "INSERT INTO gpkg_data_columns VALUES ('made', 'a', NULL, NULL, NULL, 'application/json', NULL)"
+        )
         database.commit()
     return path.read_bytes()
 
@@ -160,6 +188,22 @@ ODD: dict[str, OddFile] = {
         "a.csv", csv("x,y,n\n1,2,3\n"), "SELECT ST_AsText(geom) FROM geo.made_r1", [(PLACE,)], told=["fit degrees"]
     ),
     "x and y in metres": OddFile("a.csv", csv("x,y\n500000,5000000\n"), refused="no_crs"),
+    "wkt in degrees": OddFile(
+        "a.csv",
+        csv('id,wkt\n1,POINT(1 2)\n2,\n3,"POINT(3 4)"\n'),
+        "SELECT ST_AsText(geom) FROM geo.made_r1 ORDER BY gid",
+        [(PLACE,), (None,), ("POINT(3 4)",)],
+        told=["the values of 'wkt' fit degrees"],
+    ),
+    "wkt in metres": OddFile("a.csv", csv("wkt\nPOINT(500000 5000000)\n"), refused="no_crs"),
+    "ewkt": OddFile("a.csv", csv("geom\nSRID=4326;POINT(1 2)\n"), refused="no_geometry", told=["EWKT"]),
+    "values beyond the columns": OddFile(
+        "a.csv",
+        csv("lon,lat,n\n1,2,3\n1,2,3,4,5\n1,2\n"),
+        "SELECT n FROM geo.made_r1 ORDER BY gid",
+        [(3,), (3,), (None,)],
+        told=["1 of the first 3 rows have more values"],
+    ),
     "dates of a european": OddFile(
         "a.csv",
         csv("lon,lat,d\n1,2,31/12/1899\n1,2,01/02/2020\n"),
@@ -315,6 +359,48 @@ ODD: dict[str, OddFile] = {
         "SELECT list::text, deep::jsonb::text, big, yes FROM geo.made_r1",
         [("[1, 2]", '{"a": {"b": null}}', 2**53, True)],
     ),
+    "objects beside texts": OddFile(
+        "a.geojson",
+        features(
+            {"a": {"x": 1}}, {"a": "text"}, {"a": 5}, {"a": None}, {"a": {"x": "\ud800 \u0000 \\u0000"}}, {"a": 1e300}
+        ),
+        "SELECT a->>'x' AS x, a #>> '{}' AS a FROM geo.made_r1 ORDER BY gid",
+        [
+            ("1", '{"x": 1}'),
+            (None, "text"),
+            (None, "5"),
+            (None, None),
+            ("\ufffd  \\u0000", '{"x": "\ufffd  \\\\u0000"}'),
+            (None, str(10**300)),
+        ],
+    ),
+    "json in a geopackage": OddFile(
+        "a.gpkg",
+        json_column,
+        "SELECT a->'deep'->>0 AS deep, jsonb_typeof(a) FROM geo.made_r1 ORDER BY gid",
+        [("1", "object"), (None, "string"), (None, "string"), (None, "string"), (None, "string")],
+    ),
+    "lists and maps": OddFile(
+        "a.parquet",
+        lambda tmp: sources.parquet(
+            tmp,
+            points(
+                list=pa.array([[1.5, float("nan"), float("-inf")]]),
+                names=pa.array([[("en", "\\u0000")]], pa.map_(pa.string(), pa.string())),
+                raw=pa.array([{"b": b"\x00\xff"}]),
+            ),
+        ),
+        "SELECT list::text, names->>'en', raw->>'b' FROM geo.made_r1",
+        [("[1.5, null, null]", "\\u0000", "AP8=")],
+        told=["2 numbers were not finite"],
+    ),
+    "numbers beyond 63 bits": OddFile(
+        "a.parquet",
+        lambda tmp: sources.parquet(tmp, points(2, n=pa.array([2**64 - 1, 2**63 - 1], pa.uint64()))),
+        "SELECT n FROM geo.made_r1 ORDER BY gid",
+        [(None,), (2**63 - 1,)],
+        told=["1 whole numbers were larger than 9,223,372,036,854,775,807"],
+    ),
     "zero bytes": OddFile(
         "a.parquet",
         lambda tmp: sources.parquet(tmp, points(t=["a\0b"])),
@@ -331,6 +417,19 @@ ODD: dict[str, OddFile] = {
     # other formats
     "kml with entities": OddFile(
         "a.kml", kml, "SELECT name, ST_AsText(geom) FROM geo.made_r1", [("Ñ & 1", PLACE)], told=["heights"]
+    ),
+    "file geodatabase": OddFile(
+        "a.zip",
+        lambda _: sources.zipped({"a.gdb/a00000001.gdbtable": b"x"}),
+        refused="unsupported_format",
+        told=["File Geodatabase", "ogr2ogr -f GPKG"],
+    ),
+    "shapefiles of one name in two folders": OddFile(
+        "a.zip",
+        lambda tmp: twice(tmp, points(n=[1]), points(n=[2])),
+        "SELECT n FROM geo.made_r1",
+        [(2,)],
+        options={"layer": "1/made"},
     ),
     "gml": OddFile("a.gml", lambda _: GML, refused="unsupported_format"),
     "flatgeobuf without a type": OddFile(

@@ -58,7 +58,8 @@ def _addresses(asset: Asset, base: str, ticket: str = "") -> dict[str, str]:
     paths = _raster(asset) if asset.data_type is DataType.RASTER else _vector(asset)
     collection, item = quote(asset.stac_collection_id, safe=""), quote(asset.stac_item_id, safe="")
     stac_item = f"/stac/assets/{asset.asset_id}" if ticket else f"/stac/collections/{collection}/items/{item}"
-    paths = {"stac_item": stac_item, "viewer": f"/viewer/{asset.asset_id}", **paths}
+    wms = {"wms": f"/wms/{asset.asset_id}"} if paths else {}
+    paths = {"stac_item": stac_item, "viewer": f"/viewer/{asset.asset_id}", **paths, **wms}
     return {name: base + _with_ticket(path, ticket) for name, path in paths.items()}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from geomill.cli.companions import companions
 from geomill.cli.shapefiles import as_one_file
 from geomill.cli.uploads import upload_bar
 from geomill.client import Client
@@ -36,7 +39,7 @@ REFUSALS = (InputError, NotFoundError, ConflictError, Unauthenticated, Forbidden
 def submit_upload(
     client: Client, file: Path, order: dict[str, Any], *, quiet: bool, dry_run: bool = False
 ) -> SubmissionAccepted:
-    """Upload a file to bronze and submit it. The upload is removed again if no job will read it."""
+    """Upload a file with its companions to bronze and submit it. Uploads are removed again if no job will read them."""
     with as_one_file(file) as source:
         return _submit_upload(client, source, order, quiet=quiet, dry_run=dry_run)
 
@@ -46,32 +49,50 @@ def _submit_upload(
 ) -> SubmissionAccepted:
     platform_id = order.get("platform_id", DDH)
     client.platforms.get(platform_id)  # fails before the upload, if there is no gateway or no such platform
-    folder, is_new = None, True
-    if order.get("idempotency_key") is not None:  # it must name the same file each time: one named by its content
-        folder = look_at(file).sha256
-        earlier = client.uploads.page(platform_id=platform_id, file_name=f"{folder}/{file.name}", status="complete")
-        is_new = not earlier.uploads
-    with upload_bar(file.name, quiet=quiet) as progress:
-        upload = client.upload(file, platform_id=platform_id, folder=folder, progress=progress)
-    place = {"container_name": upload.container_name, "file_name": upload.file_name}
+    files = [*companions(file), file]
+    keyed = order.get("idempotency_key") is not None
+    folder = _folder_of(files) if keyed or len(files) > 1 else None
+    new: list[UploadView] = []
     try:
+        for path in files:
+            upload = _sent(client, path, platform_id, folder, new, quiet=quiet)
+        place = {"container_name": upload.container_name, "file_name": upload.file_name}
         accepted = client.assets.submit({**order, **place}, dry_run=dry_run)
     except REFUSALS:
-        if is_new:
-            _discard(client, upload)
+        _discard(client, new)
         raise
-    if is_new and (dry_run or accepted.operation == REPEATED):
-        _discard(client, upload)
+    if dry_run or accepted.operation == REPEATED:
+        _discard(client, new)
     return accepted
 
 
-def _discard(client: Client, upload: UploadView) -> None:
-    try:
-        client.uploads.remove(upload.upload_id)
-    except ConflictError:  # a request under way needs the file
-        return
-    except GeomillError as error:
-        typer.echo(f"warning: the upload {upload.upload_id} could not be removed: {error}", err=True)
+def _folder_of(files: Sequence[Path]) -> str:
+    """Return a name that follows from the contents, so that the same files have the same names each time."""
+    digests = [look_at(path).sha256 for path in files]
+    return digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+
+
+def _sent(
+    client: Client, file: Path, platform_id: str, folder: str | None, new: list[UploadView], *, quiet: bool
+) -> UploadView:
+    """Upload a file, and add it to `new` if it was not there before."""
+    named = {"platform_id": platform_id, "file_name": f"{folder}/{file.name}", "status": "complete"}
+    is_new = folder is None or not client.uploads.page(**named).uploads
+    with upload_bar(file.name, quiet=quiet) as progress:
+        upload = client.upload(file, platform_id=platform_id, folder=folder, progress=progress)
+    if is_new:
+        new.append(upload)
+    return upload
+
+
+def _discard(client: Client, uploads: Sequence[UploadView]) -> None:
+    for upload in uploads:
+        try:
+            client.uploads.remove(upload.upload_id)
+        except ConflictError:  # a request under way needs the file
+            continue
+        except GeomillError as error:
+            typer.echo(f"warning: the upload {upload.upload_id} could not be removed: {error}", err=True)
 
 
 def follow(client: Client, any_id: str, *, quiet: bool) -> AssetStatus:

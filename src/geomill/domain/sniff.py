@@ -31,6 +31,8 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"SQLite format 3\0", Kind("an SQLite file or GeoPackage", _BOTH)),
     (ZIP, Kind("a ZIP file", _BOTH)),
     (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", _RASTER)),
+    (b"EHFA_HEADER_TAG", Kind("an ERDAS IMAGINE file", _RASTER)),
+    (b"GRIB", Kind("a GRIB file", _RASTER)),
     (b"CDF", Kind("a NetCDF file", _RASTER)),
     (b"%PDF-", Kind("a PDF", ())),
     (b"MZ", Kind("a Windows program", ())),

@@ -20,8 +20,8 @@ from geomill.raster.facts import RasterFacts, plain_nodata
 from geomill.raster.inspection import inspect, nodata_of, short_crs
 from geomill.raster.opening import uncompressed_bytes
 from geomill.raster.placing import SourceOptions, placed_source
-from geomill.raster.planning import AUTO
-from geomill.raster.tiers import check_tier
+from geomill.raster.planning import AUTO, output_grid
+from geomill.raster.tiers import Tier, check_tier
 from geomill.sdk import Storage
 from geomill.vector.projecting import KEEP, parsed
 
@@ -55,6 +55,7 @@ class RasterLook:
             if facts is None and dataset.crs is not None:
                 with findings.collecting():
                     inspection.extent = bounds_4326(dataset)
+            self._check_target(dataset if facts is not None else None, params.output_tier if params else Tier.ANALYSIS)
         if facts is not None:
             self._add(facts)
         if params is not None:
@@ -83,15 +84,23 @@ class RasterLook:
         if facts is not None:
             with findings.collecting():
                 check_tier(params.output_tier, params.raster_type or facts.raster_type, facts.dtype)
-        target = self.options.get("target_crs")
-        if isinstance(target, str) and target not in (AUTO, KEEP):
-            with findings.collecting():
-                parsed(target, "target_crs")
         with findings.collecting():
             received = self.storage.sync.stat(self.source.name).modified.isoformat()
             acquired = facts.acquired if facts else None
             undated = times(params.datetime, params.start_datetime, params.end_datetime, acquired, received)[1]
             findings.warn("undated", undated, datetime=None)
+
+    def _check_target(self, dataset: DatasetReader | None, tier: Tier) -> None:
+        """Tell what the output's system and grid change, or why they do not fit. Without a dataset check only the
+        option."""
+        target = self.options.get("target_crs", AUTO)
+        if not isinstance(target, str):
+            return
+        with self.findings.collecting():
+            if target not in (AUTO, KEEP):
+                parsed(target, "target_crs")
+            if dataset is not None:
+                self.findings.warn("resampled", output_grid(dataset, target, tier)[1])
 
 
 def _header(dataset: DatasetReader) -> RasterInside:

@@ -83,7 +83,7 @@ def placed_source(storage: Storage, name: ObjectName, options: SourceOptions) ->
         with opened_picture(storage, name) as dataset:
             size = {"width": dataset.width, "height": dataset.height}
             with WarpedVRT(dataset, src_crs=crs, src_transform=step, crs=crs, transform=step, **size) as placed:
-                yield PlacedSource(placed, converted=True)
+                yield PlacedSource(placed, converted=True, driver=driver)
     else:
         with opened(storage, name) as dataset:
             yield from _placed(dataset, options, name)
@@ -107,14 +107,14 @@ def _placed(dataset: DatasetReader, options: SourceOptions, name: ObjectName) ->
         crs = system or _crs(options, name)
         with WarpedVRT(dataset, src_crs=crs, crs=crs, **outside) as placed:
             told = f"the raster was placed by its {len(points)} control points"
-            yield PlacedSource(placed, converted=True, warnings=[told])
+            yield PlacedSource(placed, converted=True, warnings=[told], driver=dataset.driver)
     elif dataset.transform.is_identity and dataset.rpcs:
         with WarpedVRT(dataset, crs=CRS.from_epsg(4326), **outside) as placed:
             told = "the raster was placed by its RPCs at one height: it is not corrected for terrain"
-            yield PlacedSource(placed, converted=True, warnings=[told])
+            yield PlacedSource(placed, converted=True, warnings=[told], driver=dataset.driver)
     elif dataset.crs is None and options.source_crs:
         with _with_crs(dataset, options, name) as placed:
-            yield PlacedSource(placed, converted=True)
+            yield PlacedSource(placed, converted=True, driver=dataset.driver)
     else:
         yield PlacedSource(dataset)
 

@@ -107,6 +107,7 @@ def _refuse_poles(dataset: DatasetReader, target: CRS) -> None:
             "covers_pole",
             f"the raster covers a pole, a point that {short_crs(target)[:20]} makes a line as wide as the world: "
             "leave out target_crs, or use 'source' or a polar CRS, such as EPSG:3413",
+            target_crs=AUTO,
         )
 
 
@@ -130,6 +131,7 @@ def _in_web_mercator(dataset: DatasetReader) -> tuple[Bounds, list[str]]:
             "crosses_antimeridian",
             "the raster crosses the antimeridian, where EPSG:3857 ends: leave out target_crs, or use 'source' or "
             "'EPSG:4326'",
+            target_crs=AUTO,
         )
     lowest, highest = (min(max(latitude, -HIGHEST_LATITUDE), HIGHEST_LATITUDE) for latitude in (south, north))
     if lowest >= highest:
@@ -137,6 +139,7 @@ def _in_web_mercator(dataset: DatasetReader) -> tuple[Bounds, list[str]]:
             "outside_target",
             f"the raster lies beyond {HIGHEST_LATITUDE:.2f}° of latitude, where EPSG:3857 ends: leave out target_crs, "
             "or use 'source' or a polar CRS, such as EPSG:3413",
+            target_crs=AUTO,
         )
     left, right = (RADIUS * math.radians(longitude) for longitude in (west, east))
     bottom, top = (RADIUS * math.asinh(math.tan(math.radians(latitude))) for latitude in (lowest, highest))
@@ -180,7 +183,10 @@ def _pixel_areas(dataset: Placed, target: CRS, bounds: Bounds) -> NDArray[np.flo
         areas: NDArray[np.float64] = np.abs((right - left) * (below - above) - (right_y - left_y) * (below_x - above_x))
         inside = np.isfinite(areas) & (areas > 0) & (above >= bounds[1]) & (above <= bounds[3])
     if not inside.any():
-        raise refused("outside_target", f"no pixel of the raster has a place in {short_crs(target)[:20]}")
+        message = (
+            f"no pixel of the raster has a place in {short_crs(target)[:20]}: leave out target_crs, or choose another"
+        )
+        raise refused("outside_target", message, target_crs=AUTO)
     return areas[inside]
 
 
@@ -192,6 +198,7 @@ def _check_size(dataset: DatasetReader, grid: Grid, share: float) -> None:
             "target_unfit",
             f"{dataset.width:,} by {dataset.height:,} pixels would become {grid.width:,} by {grid.height:,} in "
             f"{grid.crs[:20]}, which does not fit the place of the raster: leave out target_crs, or choose another",
+            target_crs=AUTO,
         )
 
 

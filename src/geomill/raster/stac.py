@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pyproj
 from pydantic import BaseModel
 
 from geomill.datasets.documents import put_document
@@ -101,9 +102,14 @@ def _extensions(parts: RasterItemParts) -> list[str]:
 
 def _projection(parts: RasterItemParts) -> dict[str, Any]:
     has_code = parts.crs.partition(":")[0] in ("EPSG", "ESRI", "IAU_2015", "OGC")
-    place: dict[str, Any] = {"proj:code": parts.crs} if has_code else {"proj:code": None, "proj:wkt2": parts.crs}
+    place: dict[str, Any] = {"proj:code": parts.crs} if has_code else {"proj:code": None, "proj:wkt2": _wkt2(parts.crs)}
     step = [*parts.transform, 0, 0, 1]
     return {**place, "proj:shape": list(parts.shape), "proj:transform": step}
+
+
+def _wkt2(text: str) -> str:
+    """GDAL writes WKT in the older version, unless it is asked for the other."""
+    return pyproj.CRS.from_wkt(text).to_wkt()
 
 
 def _renders(parts: RasterItemParts) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from geomill.serve.raster import limits
 from geomill.serve.raster.dependencies import RasterShelf, chosen_style
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import RasterSource, open_reader
+from geomill.serve.whole_days import whole_days
 from geomill.serve.wms.canvas import Canvas, decoded, encoded, stacked
 from geomill.sql import queries
 
@@ -130,6 +131,8 @@ async def _found(
     box = _overlap(list(WEB_MERCATOR_TMS.bounds(place)), search.bbox)
     if box is None:
         return
+    if search.datetime is not None:
+        search = search.model_copy(update={"datetime": whole_days(search.datetime)})
     document = {**search.model_dump(exclude_none=True), "bbox": box, "limit": MOST_RASTERS, "uncounted": True}
     if search.filter is not None:
         document["filter-lang"] = "cql2-json"

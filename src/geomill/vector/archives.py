@@ -6,7 +6,7 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -22,6 +22,7 @@ BOMB_BYTES = 1024**3
 SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 DATA = (".gpkg", ".geojson", ".json", ".geojsonl", ".ndjson", ".fgb", ".parquet", ".kml", ".csv", ".tsv")
 _ARCHIVES = (".zip", ".kmz", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
+_DATABASES = (".gdb", ".gdbtable")
 _ENCRYPTED = 0x1
 _COPIED = 1 << 20
 _DAMAGE = (RuntimeError, OSError, ValueError, zlib.error)
@@ -92,6 +93,18 @@ def _problem(member: zipfile.ZipInfo) -> str:
     return ""
 
 
+def _nothing_in(paths: Iterable[PurePosixPath], name: str) -> str:
+    if any(part.suffix.lower() in _DATABASES for path in paths for part in (path, *path.parents)):
+        return (
+            f"'{name}' is a File Geodatabase, which is not read: convert it with "
+            "'ogr2ogr -f GPKG data.gpkg FOLDER.gdb' and submit the GeoPackage"
+        )
+    return (
+        f"'{name}' is a ZIP file without a Shapefile or other vector data in it: pack {', '.join(('.shp', *DATA))}, "
+        "or convert your data with 'ogr2ogr -f GPKG data.gpkg FILE'"
+    )
+
+
 def _dataset_members(members: Sequence[zipfile.ZipInfo], name: str, layer: str | None) -> list[zipfile.ZipInfo]:
     """Return the members of the one dataset, the one to open first. Files that the packer's system added do not
     count."""
@@ -100,17 +113,14 @@ def _dataset_members(members: Sequence[zipfile.ZipInfo], name: str, layer: str |
         path for path in by_path if path.suffix.lower() in DATA
     ]
     if len(mains) > 1:
-        chosen = [path for path in mains if path.stem == layer]
-        if len(chosen) != 1:
-            names = ", ".join(sorted(path.stem for path in mains)[:20])
-            raise refused(
-                "choose_layer",
-                f"'{name}' holds {len(mains)} datasets: give 'layer' as one of {names}",
-                layer=sorted(path.stem for path in mains),
-            )
-        mains = chosen
+        by_label = _by_label(mains)
+        if layer not in by_label:
+            labels = sorted(by_label)
+            message = f"'{name}' holds {len(mains)} datasets: give 'layer' as one of {', '.join(labels[:20])}"
+            raise refused("choose_layer", message, layer=labels)
+        mains = [by_label[layer]]
     if not mains:
-        raise refused("unsupported_format", f"'{name}' is a ZIP file without a Shapefile or other vector data in it")
+        raise refused("unsupported_format", _nothing_in(by_path, name))
     main = mains[0]
     if main.suffix.lower() != ".shp":
         return [by_path[main]]
@@ -119,6 +129,19 @@ def _dataset_members(members: Sequence[zipfile.ZipInfo], name: str, layer: str |
     if missing:
         raise refused("incomplete", f"the Shapefile '{main}' in '{name}' lacks its {' and '.join(sorted(missing))}")
     return [by_path[main], *(by_path[path] for path in parts if path.suffix.lower() in SHAPEFILE_PARTS)]
+
+
+def _by_label(paths: Sequence[PurePosixPath]) -> dict[str, PurePosixPath]:
+    """Return paths by the names that a submitter gives: the shortest that no other dataset has."""
+    shorter: tuple[Callable[[PurePosixPath], str], ...] = (
+        lambda path: path.stem,
+        lambda path: str(path.with_suffix("")),
+    )
+    by_label: dict[str, PurePosixPath] = {}
+    for path in paths:
+        labels = (label(path) for label in shorter if sum(label(path) == label(other) for other in paths) == 1)
+        by_label[next(labels, str(path))] = path
+    return by_label
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:

@@ -1,13 +1,13 @@
 """Converts the values of whole columns to types that PostgreSQL and its readers can hold.
 
 Text becomes valid UTF-8 without zero bytes. NaN and infinity become NULL, since JSON cannot express them. Dates outside
-the years 1 to 9999 become NULL, since most readers cannot hold them. Lists and structures become JSON.
+the years 1 to 9999 become NULL, since most readers cannot hold them. Lists and structures become JSON. Whole numbers
+beyond those of a bigint become NULL.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
 from collections import Counter
 from typing import Any
 
@@ -15,8 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from geomill.vector import json_values
+
 FALLBACK_ENCODING = "cp1252"
 """The assumed encoding of text that should be UTF-8 but is not."""
+_JSON = "arrow.json"
+"""The name of Arrow's type for texts that are JSON."""
+_LARGEST_WHOLE = 2**63 - 1
 _DAY = 86_400_000_000
 _FIRST = (datetime.date(1, 1, 1) - datetime.date(1970, 1, 1)).days
 _LAST = (datetime.date(9999, 12, 31) - datetime.date(1970, 1, 1)).days
@@ -55,6 +60,8 @@ def storage_type(kind: pa.DataType) -> pa.DataType:
 
 
 def postgres_type(kind: pa.DataType) -> str:
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == _JSON:
+        return "jsonb"
     kind = storage_type(kind)
     return next((name for matches, name in _TYPES if matches(kind)), "text")
 
@@ -77,16 +84,16 @@ def prepare(values: pa.Array, target: str, counts: Counter[str]) -> pa.Array:
         case "time without time zone":
             return values.cast(pa.time64("us"), safe=False).cast(pa.int64())
         case "jsonb":
-            return pa.array([_json(value) for value in values.to_pylist()], pa.binary())
+            return _json(values, counts)
         case "bytea":
             return values.cast(pa.binary())
         case _:
-            return values.cast(_WHOLE.get(target, pa.int64()))
+            return _whole(values, target, counts)
 
 
 def _text(values: pa.Array, counts: Counter[str]) -> pa.Array:
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        values = values.cast(pa.string())
+        values = _as_text(values)
     raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
     try:
         values.validate(full=True)
@@ -97,6 +104,14 @@ def _text(values: pa.Array, counts: Counter[str]) -> pa.Array:
         counts["text_zero_bytes"] += zeros
         raw = pc.replace_substring(raw, b"\0", b"")
     return raw.cast(pa.binary())
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    """Arrow cannot convert all of its types to text, such as intervals."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowNotImplementedError:
+        return pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
 
 
 def _decoded(raw: pa.Array, counts: Counter[str]) -> pa.Array:
@@ -142,8 +157,20 @@ def _bounded(values: pa.Array, low: int, high: int, counts: Counter[str]) -> pa.
     return values
 
 
-def _json(value: Any) -> bytes | None:
-    return None if value is None else json.dumps(value, default=str, ensure_ascii=False).replace("\\u0000", "").encode()
+def _json(values: pa.Array, counts: Counter[str]) -> pa.Array:
+    if pa.types.is_nested(values.type):
+        return json_values.from_nested(values, counts)
+    return json_values.from_texts(_text(values, counts))
+
+
+def _whole(values: pa.Array, target: str, counts: Counter[str]) -> pa.Array:
+    if values.type == pa.uint64():
+        wrong = pc.greater(values, pa.scalar(_LARGEST_WHOLE, pa.uint64()))
+        number = pc.sum(wrong).as_py()
+        if number:
+            counts["number_too_large"] += number
+            values = pc.if_else(wrong, pa.scalar(None, values.type), values)
+    return values.cast(_WHOLE.get(target, pa.int64()))
 
 
 def filled(values: pa.Array) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from geomill.datasets.refusals import refused
@@ -25,6 +26,7 @@ _PLANE = (
 )  # fmt: skip
 _TEXT = ("wkt", "geom", "geometry", "the_geom", "wkt_geom", "shape")
 DEGREES = "EPSG:4326"
+_BETWEEN_CORNERS = re.compile(r"[(),]")
 _MOST_OUT = 0.1
 """The part of the latitudes beyond 90 degrees from which columns count as swapped."""
 
@@ -79,15 +81,35 @@ def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_su
         )
     if crs is None and _in_degrees(xs, ys):
         crs = DEGREES
-        message = (
-            f"the values of '{x}' and '{y}' fit degrees, so their CRS is taken for {DEGREES}: give source_crs if not"
-        )
-        remarks.append(Remark(code="crs_assumed", message=message, remedies={"source_crs": DEGREES}))
+        remarks.append(_assumed(f"'{x}' and '{y}'"))
     return CsvPlaces({**_common(profile), "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, crs, remarks)
 
 
 def _text(profile: CsvProfile, column: str) -> CsvPlaces:
-    return CsvPlaces({**_common(profile), "GEOM_POSSIBLE_NAMES": column}, None)
+    texts = profile.values(profile.columns.index(column))
+    if any(text[:5].upper() == "SRID=" for text in texts):
+        raise refused(
+            "no_geometry",
+            f"the geometries of '{column}' begin with 'SRID=', which is EWKT: write WKT instead, as PostGIS does with "
+            "ST_AsText, and give source_crs",
+        )
+    options = {**_common(profile), "GEOM_POSSIBLE_NAMES": column}
+    corners = [corner for text in texts for corner in _corners(text)]
+    if not _in_degrees([x for x, _ in corners], [y for _, y in corners]):
+        return CsvPlaces(options, None)
+    return CsvPlaces(options, DEGREES, [_assumed(f"'{column}'")])
+
+
+def _corners(wkt: str) -> Iterator[tuple[float, float]]:
+    """Yield the coordinates in a text, which may be no WKT. Parsers of geometries recurse into it without a limit."""
+    for words in map(str.split, _BETWEEN_CORNERS.split(wkt)):
+        if len(words) > 1 and (x := _number(words[0])) is not None and (y := _number(words[1])) is not None:
+            yield x, y
+
+
+def _assumed(columns: str) -> Remark:
+    message = f"the values of {columns} fit degrees, so their CRS is taken for {DEGREES}: give source_crs if not"
+    return Remark(code="crs_assumed", message=message, remedies={"source_crs": DEGREES})
 
 
 def _common(profile: CsvProfile) -> dict[str, str]:

@@ -48,6 +48,12 @@ def _remarks(sample: CsvProfile) -> list[Remark]:
             f"{sample.names([number])} as {orders[order.value]}" for number, order in sorted(sample.dates.items())
         )
         remarks.append(Remark(code="dates", message=f"dates were read: {told}"))
+    if longer := sum(len(row) > len(sample.columns) for row in sample.rows):
+        message = (
+            f"{longer:,} of the first {len(sample.rows):,} rows have more values than the first line has columns, and "
+            "the values beyond are left out: name all columns, or put values with a separator in quotation marks"
+        )
+        remarks.append(Remark(code="values_left_out", message=message))
     if sample.unclear_dates:
         message = (
             f"the dates of {sample.names(sample.unclear_dates)} may begin with the day or with the month, so they stay "

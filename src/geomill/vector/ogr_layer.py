@@ -238,7 +238,10 @@ def _choose(path: Path, file_format: Format, name: str, requested: str | None) -
         return None
     names = ", ".join(layers)[:300]
     if not layers:
-        raise refused("no_geometry", f"'{name}' has no layer of features")
+        raise refused(
+            "no_geometry",
+            f"'{name}' has no layer of features: if it holds a raster, convert it with gdal_translate -of GTiff",
+        )
     if requested is None and len(layers) > 1:
         raise refused(
             "choose_layer", f"'{name}' has {len(layers)} layers: give 'layer' as one of {names}", layer=layers

@@ -23,6 +23,7 @@ REPAIRS = {
     "text_reencoded": "texts were not UTF-8 and were read as Windows-1252",
     "text_zero_bytes": "texts contained zero bytes, which were dropped",
     "number_not_finite": "numbers were not finite and are NULL",
+    "number_too_large": "whole numbers were larger than 9,223,372,036,854,775,807 and are NULL: write them as text",
     "date_out_of_range": "dates were outside the years 1 to 9999 and are NULL",
 }
 """The repairs, in the order of the warnings."""

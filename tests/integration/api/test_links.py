@@ -81,7 +81,7 @@ async def test_links_open_what_they_are_for_without_a_credential(
         body = (await client.get(f"/api/assets/{id_of(name)}/links", headers=reader)).json()
         assert body["revision"] == 1
         assert (body["expires_at"] is not None) == signed
-        common = {"viewer", "tilejson", "tiles", "stac_item"}
+        common = {"viewer", "tilejson", "tiles", "stac_item", "wms"}
         assert set(body["links"]) == common | (
             {"features", "collection", "download"} if name == "layer" else {"wmts", "preview"}
         )

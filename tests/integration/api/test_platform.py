@@ -156,7 +156,7 @@ async def test_a_whole_life_over_http(counter: Any) -> None:
     assert (
         status["outputs"]["blob_path"] == status["asset"]["blob_path"] == "published/idnlulc/jakarta2024/v10/_r1/a.tif"
     )
-    served = {"stac_item", "viewer", "tilejson", "tiles", "wmts", "preview", "download"}
+    served = {"stac_item", "viewer", "tilejson", "tiles", "wmts", "wms", "preview", "download"}
     assert set(status["links"]) == {"asset", "job", "events", "stream"} | served
     for link in ("asset", "job", "events"):
         assert (await counter.get(status["links"][link])).status_code == 200

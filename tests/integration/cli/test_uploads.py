@@ -108,6 +108,29 @@ async def test_a_shapefile_is_sent_as_one_zip(data: Path) -> None:
     assert [path.name for path in uploads(data)] == ["roads.zip"]
 
 
+async def test_the_files_beside_a_raster_go_along(data: Path) -> None:
+    folder = data / "mine"
+    folder.mkdir()
+    picture = folder / "a.jpg"
+    picture.write_bytes(b"\xff\xd8\xff" + bytes(1000))
+    for name in ("a.jgw", "a.qml", "a.jpg.aux.xml", "b.jgw", "a.txt"):
+        (folder / name).write_bytes(name.encode())
+    words = ["assets", "submit", str(picture), "--data-type", "raster", *REFS]
+    assert (await run(data, *words, "--dry-run")).exit_code == 0
+    assert uploads(data) == []
+    done = await run(data, *words)
+    assert done.exit_code == 0, done.output
+    sent = uploads(data)
+    assert sorted(path.name for path in sent) == ["a.jgw", "a.jpg", "a.jpg.aux.xml", "a.qml"]
+    assert len({path.parent for path in sent}) == 1
+    assert "overwrite" in str((await run(data, *words)).exception)
+    assert set(uploads(data)) == set(sent)  # the earlier ones stay
+    (folder / "a.jgw").write_bytes(b"another place")
+    again = await run(data, *words, "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert len(uploads(data)) == 8
+
+
 async def test_uploads_from_the_command_line(data: Path) -> None:
     file = data / "b.tif"
     file.write_bytes(TIFF)

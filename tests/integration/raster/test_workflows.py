@@ -60,6 +60,22 @@ async def test_a_small_raster(platform: EnginePlatform, storage: Storage) -> Non
     assert {"data", "thumbnail", "overview"} <= item["assets"].keys()
 
 
+async def test_a_system_without_a_code_is_written_as_wkt_of_the_second_version(
+    platform: EnginePlatform, storage: Storage
+) -> None:
+    heights = sources.SyntheticRaster(sources.noise((1, 60, 60), "float64"), crs="EPSG:32633+5773")
+    sources.put(storage, heights)
+    platform.worker(concurrency=2)
+    job = await platform.run("raster_processing", {**INPUTS, "blob_prefix": "d/r/r1"})
+    assert job.status is JobStatus.COMPLETED, job.error_message
+    files = (job.result_data or {})["files"]
+    place = check_stac(storage, names(files, "stac_item")[0])["properties"]
+    assert place["proj:code"] is None
+    assert place["proj:wkt2"].startswith("COMPOUNDCRS[")
+    with rasterio.open(storage.gdal_path(names(files, "data")[0])) as dataset:
+        assert dataset.crs == rasterio.crs.CRS.from_user_input("EPSG:32633+5773")
+
+
 async def test_a_large_raster(platform: EnginePlatform, storage: Storage) -> None:
     sources.put(storage, sources.rgb(1200))
     platform.worker(concurrency=2)

@@ -189,6 +189,19 @@ async def test_a_clip_has_the_pixels_of_the_file(house: House, shelf: Storage, p
 
 
 @pytest.mark.slow
+async def test_a_box_of_a_clip_has_the_axes_of_its_system(
+    house: House, shelf: Storage, picture: dict[str, Any]
+) -> None:
+    start = await published(house, "clipped_by_axes", picture, "multispectral")
+    west, south, east, north = (await house.client.get(f"{start}/info.geojson")).json()["bbox"]
+    box = [west + (east - west) / 3, south + (north - south) / 3, east - (east - west) / 3, north]
+    plain = await house.client.get(f"{start}/clip.tif", params={"bbox": ",".join(map(str, box))})
+    swapped = ",".join(str(box[place]) for place in (1, 0, 3, 2))
+    for system in ("EPSG:4326", "[EPSG:4326]", "http://www.opengis.net/def/crs/EPSG/0/4326"):
+        clip = await house.client.get(f"{start}/clip.tif", params={"bbox": swapped, "bbox-crs": system})
+        assert clip.content == plain.content, system
+
+
 async def test_a_clip_is_bounded_and_for_whom_the_asset_is_shown(
     house: House, shelf: Storage, picture: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

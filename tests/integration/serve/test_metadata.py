@@ -42,10 +42,23 @@ async def test_a_raster_shows_its_metadata(house: House, heights: dict[str, Any]
     assert {title.text for title in capabilities.iter(f"{OWS}Title")} >= {METADATA["title"]}
     assert [text.text for text in capabilities.iter(f"{OWS}Abstract")] == [METADATA["description"]]
     assert [text.text for text in capabilities.iter(f"{OWS}AccessConstraints")] == ["CC-BY-4.0"]
+    for version in ("1.1.1", "1.3.0"):
+        await _shown_by_wms(house, asset_id, version)
     page = (await house.client.get(f"/viewer/{asset_id}")).text
     assert "Heights &amp; depths" in page
     assert "CC-BY-4.0" in page
     assert "Values < 0" not in page
+
+
+async def _shown_by_wms(house: House, asset_id: str, version: str) -> None:
+    address = f"/wms/{asset_id}?SERVICE=WMS&VERSION={version}&REQUEST=GetCapabilities"
+    document = ElementTree.fromstring((await house.client.get(address)).content)
+    texts = [(element.tag.rpartition("}")[2], element.text) for element in document.iter()]
+    layer = texts[texts.index(("Name", asset_id)) :]
+    shown = [text for text in layer if text[0] in ("Title", "Abstract", "Keyword")]
+    assert shown[:3] == [("Title", METADATA["title"]), ("Abstract", METADATA["description"]), ("Keyword", "height")]
+    assert ("Title", METADATA["attribution"]) in layer
+    assert ("AccessConstraints", "CC-BY-4.0") in texts
 
 
 async def test_a_raster_without_metadata_keeps_its_name(house: House, heights: dict[str, Any]) -> None:
@@ -62,6 +75,9 @@ async def test_a_layer_shows_its_metadata(house: House) -> None:
     asset_id = await house.publish("layer", "vector", outputs=outputs, table_name="described_r1")
     collection = (await house.client.get(f"/vector/collections/{asset_id}")).json()
     assert (collection["title"], collection["description"]) == (METADATA["title"], METADATA["description"])
+    assert (collection["keywords"], collection["attribution"]) == (["height"], METADATA["attribution"])
+    listed = (await house.client.get("/vector/collections")).json()["collections"]
+    assert [entry["attribution"] for entry in listed if entry["id"] == asset_id] == [METADATA["attribution"]]
     address = f"/vector/collections/{asset_id}/tiles/WebMercatorQuad/tilejson.json"
     tilejson = (await house.client.get(address)).json()
     assert (tilejson["name"], tilejson["attribution"]) == (METADATA["title"], "Acme &amp; Sons &quot;est. 1900&quot;")

@@ -241,3 +241,30 @@ async def test_a_point_names_its_bands_and_a_map_is_a_picture(house: House, shel
     assert computed["band_descriptions"] == ["b3/b1"]
     drawn = await house.client.get(f"{start}/map", params={"width": 20, "height": 10, "f": "png"})
     assert image(drawn).shape[1:] == (10, 20)
+
+
+async def test_a_map_reads_boxes_as_the_standard_writes_them(house: House, shelf: Storage) -> None:
+    raster = sources.SyntheticRaster(sources.noise((1, 60, 80), "uint8"))
+    start = await published(house, "in_boxes", put_raster(shelf, raster, "in_boxes"), "single_band")
+    west, south, east, north = (await house.client.get(f"{start}/info.geojson")).json()["bbox"]
+    size = {"width": 20, "height": 10, "f": "png"}
+    expected = await house.client.get(f"{start}/map", params={"bbox": f"{west},{south},{east},{north}", **size})
+    assert image(expected).any()
+    uri = "http://www.opengis.net/def/crs/"
+    boxes = {
+        f"{uri}EPSG/0/4326": f"{south},{west},{north},{east}",
+        "[EPSG:4326]": f"{south},{west},0,{north},{east},9",
+        "EPSG:4326": f"{south},{west},{north},{east}",
+        f"{uri}OGC/1.3/CRS84": f"{west},{south},{east},{north}",
+        "[OGC:CRS84]": f"{west},{south},{east},{north}",
+    }
+    for system, box in boxes.items():
+        drawn = await house.client.get(f"{start}/map", params={"bbox": box, "bbox-crs": system, **size})
+        assert drawn.content == expected.content, system
+    for system, swapped in ((f"{uri}EPSG/0/4326", True), (f"{uri}OGC/1.3/CRS84", False)):
+        warped = await house.client.get(f"{start}/map", params={"crs": system, **size})
+        corner = [float(number) for number in warped.headers["content-bbox"].split(",")[:2]]
+        assert corner == pytest.approx([south, west] if swapped else [west, south], abs=1e-3), system
+    for system in ("http://example.org/def/crs/EPSG/0/4326", "[nonsense]", "/etc/passwd", f"{uri}EPSG/0/1"):
+        refused = await house.client.get(f"{start}/map", params={"crs": system, **size})
+        assert refused.status_code in (400, 422), system

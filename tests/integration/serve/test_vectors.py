@@ -82,6 +82,9 @@ async def test_features_are_filtered_and_paged(house: House) -> None:
     assert await ids(house, path, ids="3,5") == [3, 5]
     assert await ids(house, path, filter="size > 145 AND \"select\" <> 'name 98'") == [97, 99]
     assert await ids(house, path, datetime="2020-01-03T00:00:00Z/2020-01-05T00:00:00Z") == [2, 3, 4]
+    assert await ids(house, path, datetime="2020-01-03/2020-01-05") == [2, 3, 4]
+    assert await ids(house, path, datetime="2020-01-03/2020-01-03") == [2]
+    assert await ids(house, path, datetime="../2020-01-02") == [0, 1]
     assert await ids(house, path, filter="select LIKE 'name 1%' AND id < 12") == [1, 10, 11]
     shape = "POLYGON((15.001 45.001, 15.012 45.001, 15.012 45.002, 15.001 45.002, 15.001 45.001))"
     assert await ids(house, path, filter=f"S_INTERSECTS(geom, {shape})") == [0, 1]

@@ -51,6 +51,7 @@ def test_an_odd_file(steps: Steps, tmp_path: Path, what: str) -> None:
         assert (run.ended.error_code, run.ended.retryable) == (odd.refused, False), run.error
         assert odd.refused in errors
         assert "damaged" not in run.error
+        assert all(part in run.error for part in odd.told), run.error
         assert steps.tables() == set()
         return
     output = steps.publish(odd.file_name, **odd.options)

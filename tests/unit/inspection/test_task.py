@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import rasterio
 import shapely
+from rasterio.control import GroundControlPoint
+from rasterio.errors import NotGeoreferencedWarning
 from rasterio.transform import from_origin
 
 from geomill.contract.inspection import Inspection, Severity
@@ -145,6 +147,35 @@ def test_all_problems_of_a_raster_are_told_at_once(look: Any, tmp_path: Path) ->
     wrong = look("dem.tif", data, output_tier="shiny")
     assert codes(wrong) == ["invalid_option"]
     assert wrong.problems[0].field == "processing_options.output_tier"
+
+
+def test_a_system_that_does_not_fit_the_place_is_told_before_the_job(look: Any, tmp_path: Path) -> None:
+    polar = {"crs": "EPSG:3413", "transform": from_origin(-3_000_000, 3_000_000, 50_000, 50_000)}
+    data = geotiff(tmp_path / "a.tif", **polar, width=120, height=120)
+    inspection = look("ice.tif", data, target_crs="EPSG:4326", datetime="2024-01-01")
+    assert codes(inspection) == ["covers_pole"]
+    (remedy,) = inspection.problems[0].remedies
+    assert (remedy.option, remedy.value) == ("target_crs", "auto")
+    assert look("ice.tif", data, target_crs=remedy.value, datetime="2024-01-01").problems == []
+    world = geotiff(tmp_path / "b.tif", crs="EPSG:4326", transform=from_origin(-180, 90, 1, 1), width=360, height=180)
+    told = look("world.tif", world, target_crs="EPSG:3857", datetime="2024-01-01")
+    assert told.acceptable
+    assert ["85.05°" in problem.message or "resampled" in problem.message for problem in told.problems] == [True] * 2
+
+
+def test_a_raster_in_a_format_that_is_refused_is_a_raster(look: Any, tmp_path: Path) -> None:
+    inspection = look("a.img", geotiff(tmp_path / "a.img", driver="HFA"), datetime="2024-01-01")
+    assert (inspection.data_type, codes(inspection)) == ("raster", ["unsupported_format"])
+    assert "gdal_translate" in inspection.problems[0].message
+
+
+def test_a_raster_of_control_points_has_the_format_of_its_file(look: Any, tmp_path: Path) -> None:
+    points = [GroundControlPoint(0, 0, 10, 50), GroundControlPoint(0, 8, 11, 50), GroundControlPoint(6, 0, 10, 49)]
+    path = tmp_path / "a.tif"
+    about: dict[str, Any] = {"driver": "GTiff", "width": 8, "height": 6, "count": 1, "dtype": "uint8"}
+    with pytest.warns(NotGeoreferencedWarning), rasterio.open(path, "w", **about) as dataset:
+        dataset.gcps = (points, "EPSG:4326")
+    assert look("a.tif", path.read_bytes()).format == "GTiff"
 
 
 def test_a_raster_without_a_place_still_shows_its_header(look: Any, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from geomill.serve.pages import TEMPLATES
 from geomill.serve.raster import clips, dependencies, listing, mosaic_files, wmts
 from geomill.serve.raster.dependencies import RasterShelf
 from geomill.serve.raster.limits import AT_ONCE
+from geomill.serve.raster.maps import MapAxes
 from geomill.serve.raster.mosaics import Mosaics
 from geomill.serve.raster.painting import render
 from geomill.serve.raster.readers import open_reader
@@ -99,6 +100,7 @@ def create_raster_app(directory: Directory, storage: Storage, extracts: Extracts
     app.include_router(TMSFactory(templates=TEMPLATES).router)
     app.include_router(ColorMapFactory(templates=TEMPLATES).router)
     app.add_middleware(_Turnstile, at_once=AT_ONCE)
+    app.add_middleware(MapAxes)
     prepare(app, STATUSES)
     return app
 

@@ -23,6 +23,7 @@ from geomill.serve.stac.client import CatalogueClient, CatalogueFilters
 from geomill.serve.stac.pages import StacPages
 from geomill.serve.stac.requests import BoundedBody
 from geomill.serve.stac.sessions import lifespan
+from geomill.serve.whole_days import WholeDays
 from geomill.storage import NO_STORAGE, Storage
 
 TITLES = {"internal": "geomill: catalogue", "external": "geomill: public catalogue"}
@@ -63,6 +64,7 @@ def create_stac_app(
     app: FastAPI = api.app
     app.user_middleware.clear()  # the parent handles compression, CORS and proxies
     app.add_middleware(BoundedBody)
+    app.add_middleware(WholeDays)
     app.add_middleware(StacPages)
     app.add_middleware(_Mounted)
     app.state.zone = zone

@@ -5,6 +5,7 @@ A body is measured before it is parsed, because parsing a geometry takes ten mic
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sized
 from typing import Any
@@ -18,6 +19,7 @@ from geomill.api.problems import respond_to
 from geomill.domain.access.signed_link import PARAMETER
 from geomill.errors import InputError, Problem, nearest
 from geomill.serve.filters import check_json
+from geomill.serve.whole_days import whole_days
 
 LONGEST_BODY = 250_000
 MOST_VALUES = 15_000
@@ -73,7 +75,7 @@ def _wrong(field: str, message: str, hint: str = "") -> InputError:
 
 
 class BoundedBody:
-    """Measures a posted body before it is parsed."""
+    """Measures a posted body before it is parsed, and replaces dates in it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -98,13 +100,27 @@ class BoundedBody:
         except InputError as error:
             await respond_to(scope["path"], error, status=400)(scope, receive, send)
             return
-        unread = True
+        content, unread = _with_moments(bytes(body)), True
 
         async def again() -> Message:
             nonlocal unread
             if unread:
                 unread = False
-                return {"type": "http.request", "body": bytes(body), "more_body": False}
+                return {"type": "http.request", "body": content, "more_body": False}
             return await receive()
 
         await self._app(scope, again, send)
+
+
+def _with_moments(body: bytes) -> bytes:
+    """Replace dates in `datetime` by moments. A body that is not JSON is refused later."""
+    if b'"datetime"' not in body:
+        return body
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return body
+    text = document.get("datetime")
+    if not isinstance(text, str) or whole_days(text) == text:
+        return body
+    return json.dumps({**document, "datetime": whole_days(text)}).encode()

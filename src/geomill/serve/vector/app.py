@@ -41,6 +41,7 @@ from geomill.serve.vector.collections import MOST_IN_A_TILE, AssetLayer, collect
 from geomill.serve.vector.crs import box_in_degrees
 from geomill.serve.vector.documents import Features
 from geomill.serve.vector.filters import checked_filter
+from geomill.serve.whole_days import WholeDays
 
 QUICK = ("ids_query", "datetime_query", "properties_query", "sortby_query", "TileParams", "OutputType",
          "ItemsOutputType", "QueryablesOutputType")  # fmt: skip
@@ -120,6 +121,7 @@ def create_vector_app(directory: Directory, url: str, extracts: Extracts) -> Fas
     complete_tilejson(endpoints.ogc_tiles.router, _titled)
     app.include_router(endpoints.router)
     app.add_api_route("/api.html", _described, name="swagger_ui_html", include_in_schema=False)
+    app.add_middleware(WholeDays)
     prepare(app, STATUSES)
     return app
 

@@ -29,6 +29,8 @@ TheOutput = Annotated[MediaType | None, Depends(on_the_loop(OutputType))]
 
 class CollectionDocument(model.Collection):
     storageCrs: str | None = None  # noqa: N815  the name in the standard
+    keywords: list[str] | None = None
+    attribution: str | None = None
 
 
 class CollectionsDocument(model.Collections):
@@ -53,7 +55,7 @@ class Features(OGCFeaturesFactory):
             for entry, layer in zip(document["collections"], layers, strict=True):
                 own = [system for system in layer.systems.offered if system not in EVERYWHERE]
                 listed = [GLOBAL, *own] if layer.systems.obeyed else own or layer.systems.offered
-                entry.update(_systems(layer, listed), title=layer.title)
+                entry.update(_systems(layer, listed), **_described(layer), title=layer.title)
             return self._shown(request, document, output_type, "collections", "Collections list")
 
         self._add("/collections", collections, CollectionsDocument)
@@ -65,7 +67,7 @@ class Features(OGCFeaturesFactory):
         async def collection(request: Request, collection: TheCollection, output_type: TheOutput = None) -> Any:
             """Metadata for a feature collection."""
             document = _read(endpoint_of_tipg(request, collection))
-            document.update(_systems(collection, collection.systems.offered))
+            document.update(_systems(collection, collection.systems.offered), **_described(collection))
             return self._shown(request, document, output_type, "collection", f"{collection.id} collection")
 
         self._add("/collections/{collectionId}", collection, CollectionDocument)
@@ -98,3 +100,11 @@ def _read(response: Response) -> Any:
 def _systems(collection: AssetLayer, listed: list[str]) -> dict[str, Any]:
     storage = collection.systems.storage
     return {"crs": listed, **({"storageCrs": storage} if storage else {})}
+
+
+def _described(collection: AssetLayer) -> dict[str, Any]:
+    metadata = collection.metadata
+    return {
+        **({"keywords": metadata.keywords} if metadata.keywords else {}),
+        **({"attribution": metadata.attribution} if metadata.attribution else {}),
+    }

@@ -98,6 +98,7 @@ async def capabilities(visit: Visit) -> Response:
         left_out=max(matched - offset - limit, 0),
         following=offset + limit,
         largest=LARGEST_SIDE,
+        license=layers[0].metadata.license if visit.finder.only is not None else None,
     )
     return Response(document, media_type="text/xml" if query.version == "1.3.0" else "application/vnd.ogc.wms_xml")
 

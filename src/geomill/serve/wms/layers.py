@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from geomill.domain.access.visibility import Sight
 from geomill.domain.assets.asset import DataType
 from geomill.domain.assets.drawing import legend
+from geomill.domain.assets.metadata import DatasetMetadata
 from geomill.domain.assets.served import Served
 from geomill.domain.assets.style import AUTOMATIC, DEFAULT, RasterStyle, VectorStyle
 from geomill.errors import NotFoundError
@@ -39,6 +40,10 @@ class WmsLayer:
     @property
     def title(self) -> str:
         return f"{self.served.title}, {self.part}" if self.part else self.served.title
+
+    @property
+    def metadata(self) -> DatasetMetadata:
+        return self.served.metadata
 
     @property
     def box(self) -> list[float]:

@@ -115,6 +115,29 @@ async def test_counts_are_true_at_once(database: str, serve: Serve, storage: Any
         assert (await client.get("/stac/search")).json()["numberMatched"] == 2
 
 
+async def test_a_date_is_a_whole_day(database: str, serve: Serve) -> None:
+    item = an_item()
+    item["properties"]["datetime"] = "2024-12-31T18:00:00Z"
+    async with open_pool(database, size=1) as pool, pool.connection() as conn:
+        await put_asset(conn, "one", "ddh", "public", "things", item)
+    intervals = {
+        "2024-12-31/2024-12-31": 1, "2024-01-01/2024-12-31": 1, "2024-12-31/..": 1, "../2024-12-31": 1,
+        "2024-01-01/2024-12-30": 0, "2025-01-01/..": 0, "2024-12-31T19:00:00Z/2024-12-31": 0,
+    }  # fmt: skip
+    async with serve(database) as client:
+        for interval, count in intervals.items():
+            for answer in (
+                await client.get("/stac/search", params={"datetime": interval}),
+                await client.post("/stac/search", json={"datetime": interval}),
+                await client.get("/stac/collections/things/items", params={"datetime": interval}),
+                await client.get("/stac/collections", params={"datetime": interval}),
+            ):
+                assert answer.status_code == 200, (interval, answer.text)
+                assert answer.json()["numberReturned"] == count, (interval, answer.url)
+        for wrong in ("2024-12-31", "2024-02-31/..", "2024-12-31/2024-12-01"):
+            assert (await client.get("/stac/search", params={"datetime": wrong})).status_code == 400
+
+
 async def test_a_date_that_nobody_knows_is_null(database: str, serve: Serve) -> None:
     item = an_item()
     item["properties"] |= {
