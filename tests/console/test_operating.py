@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from geomill.embedded import Cluster
+from tests.acceptance.running import eventually
 from tests.console.conftest import OpenPage, picture, serious
 from tests.console.platform import SharedPlatform
 
@@ -72,8 +73,56 @@ def test_several_jobs_are_cancelled_at_once(open_page: OpenPage, platform: Share
     expect(page.get_by_text("running")).to_have_count(4, timeout=15_000)  # three rows, and the button of the state
     page.get_by_role("checkbox", name="Select all that are loaded").check()
     page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_label("Reason").fill("the source is wrong")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 3 jobs").click()
     expect(page.get_by_text("Cancelling 3 jobs.")).to_be_visible()
     expect(page.locator("tbody .state").get_by_text("cancelled")).to_have_count(3, timeout=10_000)
+    expect(page.get_by_text("the source is wrong")).to_have_count(3)
+
+
+def test_all_jobs_of_a_filter_are_cancelled_although_few_are_loaded(
+    open_page: OpenPage, platform: SharedPlatform
+) -> None:
+    mark = uuid.uuid4().hex[:12]
+    order = {"workflow_id": "naps", "input_params": {"seconds": 200}, "correlation_id": mark}
+    with platform.client as client:
+        for _ in range(230):  # more than the first page of the list
+            client.post("/api/v1/jobs", json=order)
+        other = client.post("/api/v1/jobs", json={**order, "correlation_id": f"{mark}x"}).json()["job_id"]
+    page = open_page(f"/jobs?correlation_id={mark}", "operator")
+    page.get_by_role("row").nth(2).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Select all 230 that pass the filters").click()
+    expect(page.get_by_text("All 230 jobs that pass the filters")).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Jobs that come later are left alone")
+    assert serious(page) == []
+    picture(page, "jobs-bulk")
+    dialog.get_by_role("button", name="Cancel 230 jobs").click()
+    expect(page.get_by_text("Cancelling 230 jobs.")).to_be_visible(timeout=60_000)
+    with platform.client as client:
+
+        def open_jobs() -> int:
+            counts = client.get("/api/v1/jobs/counts", params={"correlation_id": mark}).json()["counts"]
+            return sum(counts[state] for state in ("queued", "pending", "running"))
+
+        eventually(lambda: open_jobs() == 0, "the cancellation of all")
+        assert client.get(f"/api/v1/jobs/{other}").json()["status"] in ("queued", "pending", "running")
+        client.post(f"/api/v1/jobs/{other}/cancel")
+
+
+def test_paused_jobs_are_found_from_the_overview(open_page: OpenPage, platform: SharedPlatform) -> None:
+    with platform.client as client:
+        order = {"workflow_id": "naps", "input_params": {"seconds": 200}}
+        job = client.post("/api/v1/jobs", json=order).json()["job_id"]
+        eventually(lambda: client.post(f"/api/v1/jobs/{job}/pause").status_code == 202, "the paused job")
+        page = open_page("/overview", "operator")
+        concern = page.get_by_role("listitem").filter(has_text="paused")
+        concern.get_by_role("link", name="Look at them").click()
+        expect(page).to_have_url(re.compile("paused=true"))
+        expect(page.get_by_role("row").filter(has_text=job[:13])).to_contain_text("paused")
+        client.post(f"/api/v1/jobs/{job}/cancel")
 
 
 def test_a_reader_may_look_and_nothing_else(open_page: OpenPage, platform: SharedPlatform) -> None:
