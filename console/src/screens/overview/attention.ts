@@ -27,6 +27,7 @@ export function concernsOf(health: Health, reviews: readonly Waiting[], now: num
     ...letters(health),
     ...processes(health),
     ...queues(health),
+    ...paused(health),
     ...parked(health),
     ...space(health),
   ];
@@ -90,6 +91,20 @@ function queues(health: Health): Concern[] {
       reason: `${count(queue.waiting)} wait, oldest ${duration(queue.oldest_seconds ?? 0)}; ${plural(queue.consumers ?? 0, "process", "processes")} take from it`,
       action: { text: "Show", href: "/operations?tab=queues" },
     }));
+}
+
+function paused(health: Health): Concern[] {
+  const jobs = health.jobs.paused ?? 0;
+  if (jobs === 0) return [];
+  return [
+    {
+      id: "paused",
+      state: "paused",
+      title: `${plural(jobs, "job")} ${jobs === 1 ? "is" : "are"} paused`,
+      reason: "nothing new begins until somebody resumes them",
+      action: { text: "Look at them", href: "/jobs?paused=true" },
+    },
+  ];
 }
 
 function parked(health: Health): Concern[] {
