@@ -160,6 +160,9 @@ function Heading({ asset }: { asset: AssetDetails }) {
           <Badge state={asset.processing_status} />
           <Badge state={asset.approval_state} />
           <Badge state={asset.clearance_state} />
+          {asset.public_revision !== null && asset.public_revision !== asset.revision && (
+            <Badge state="public">r{asset.public_revision} is public</Badge>
+          )}
         </>
       )}
     </div>
