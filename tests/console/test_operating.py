@@ -187,9 +187,16 @@ def test_a_workflow_is_drawn_on_a_phone_in_the_dark(open_page: OpenPage) -> None
 
 def test_yaml_is_checked_with_its_lines(open_page: OpenPage) -> None:
     page = open_page("/workflows?tab=check", "operator")
-    page.get_by_label("YAML of a workflow").fill("workflow_id: x\nnodes:\n  START: {type: start, next: nowhere}\n")
+    page.get_by_label("YAML of a workflow").fill(
+        "workflow_id: x\nname: X\nnodes:\n  START: {type: start, next: nowhere}\n"
+    )
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_text(re.compile(r"line \d+")).first).to_be_visible()
+    expect(page.get_by_text("problem", exact=False).first).to_be_visible()
+    page.get_by_role("button", name="line 4").first.click()
+    chosen = page.get_by_label("YAML of a workflow").evaluate(
+        "field => field.value.slice(field.selectionStart, field.selectionEnd)"
+    )
+    assert chosen == "  START: {type: start, next: nowhere}"
     assert serious(page) == []
     picture(page, "workflow-check")
 
@@ -211,16 +218,87 @@ def test_a_schedule_is_created_run_and_paused(open_page: OpenPage) -> None:
     picture(page, "schedules")
 
 
+def test_a_schedule_has_inputs_is_changed_and_deleted(open_page: OpenPage, platform: SharedPlatform) -> None:
+    name = f"often-{uuid.uuid4().hex[:6]}"
+    page = open_page("/workflows?tab=schedules", "operator")
+    page.get_by_role("button", name="New schedule").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill(name)
+    dialog.get_by_role("combobox", name="Workflow").select_option("naps")
+    dialog.get_by_role("button", name="Every").click()
+    dialog.get_by_label("Minutes between two jobs").fill("90")
+    dialog.get_by_label("seconds").fill("soon")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_text("soon is not a number.")).to_be_visible()
+    dialog.get_by_label("seconds").fill("0.1")
+    assert serious(page) == []
+    picture(page, "schedule-new")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_contain_text("every 1 h 30 min")
+    row.get_by_role("button", name="Edit").click()
+    expect(dialog.get_by_label("seconds")).to_have_value("0.1")
+    dialog.get_by_role("button", name="At times").click()
+    dialog.get_by_label("Cron").fill("15 4 * * 1")
+    dialog.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("15 4 * * 1")
+    with platform.client as client:
+        schedule = client.get(f"/api/v1/schedules/{name}").json()
+    assert (schedule["input_params"], schedule["interval_seconds"]) == ({"seconds": 0.1}, None)
+    row.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+
+
+def test_a_platform_is_registered_and_changed(open_page: OpenPage, platform: SharedPlatform) -> None:
+    name = f"hub_{uuid.uuid4().hex[:6]}"
+    page = open_page("/operations?tab=platforms", "admin")
+    page.get_by_role("button", name="New platform").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Platform").fill(name.upper())
+    dialog.get_by_label("Identifiers", exact=True).fill("item_id, layer")
+    dialog.get_by_label("Name", exact=True).fill("The hub")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_role("alert").first).to_be_visible()
+    assert serious(page) == []
+    dialog.get_by_label("Platform").fill(name)
+    picture(page, "platform-new")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_contain_text("item_id, layer")
+    row.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("It may submit").uncheck()
+    with platform.client as client:  # somebody else is faster
+        assert client.patch(f"/api/platforms/{name}", json={"display_name": "Another hub"}).status_code == 200
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert").first).to_contain_text("was changed")
+    dialog.get_by_role("button", name="Close").click()
+    expect(row).to_contain_text("Another hub")
+    row.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("It may submit").uncheck()
+    dialog.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("closed")
+
+
+def test_a_reader_sees_platforms_and_edits_none(open_page: OpenPage) -> None:
+    page = open_page("/operations?tab=platforms", "reader")
+    expect(page.get_by_role("row").nth(1)).to_be_visible()
+    expect(page.get_by_role("button", name="Edit")).to_have_count(0)
+    expect(page.get_by_role("button", name="New platform")).to_have_count(0)
+
+
 def test_a_key_is_shown_once_and_revoked(open_page: OpenPage) -> None:
     name = f"ada-{uuid.uuid4().hex[:6]}"
     page = open_page("/operations?tab=keys", "admin")
     page.get_by_role("button", name="New key").click()
     page.get_by_label("Name of its holder").fill(name)
     page.get_by_label("reader").check()
+    page.get_by_label("Ends").select_option(label="in 30 days")
     page.get_by_role("button", name="Create").click()
     expect(page.locator(".secret")).to_have_text(re.compile("^gm_"))
     page.get_by_role("button", name="I have kept it").click()
     row = page.get_by_role("row").filter(has_text=name)
+    expect(row.get_by_role("time")).to_have_count(2)  # created, ends
     row.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(row).to_have_count(0)

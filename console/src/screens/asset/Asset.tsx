@@ -37,7 +37,15 @@ export default function AssetScreen() {
   if (asset.data) return <Shown key={id} asset={asset.data} />;
   return (
     <Screen title="Asset">
-      {asset.error ? <ErrorNote error={asset.error} onRetry={() => void asset.refetch()} /> : <Loading lines={6} />}
+      {asset.error ? (
+        <ErrorNote
+          error={asset.error}
+          onRetry={() => void asset.refetch()}
+          elsewhere={{ href: "/assets", text: "All assets" }}
+        />
+      ) : (
+        <Loading lines={6} />
+      )}
     </Screen>
   );
 }
