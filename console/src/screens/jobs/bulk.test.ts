@@ -62,6 +62,8 @@ describe("actions for many jobs", () => {
     expect(statesOf({ status: ["failed", "completed"] }, action("Retry"))).toEqual(["failed"]);
     expect(fitting({}, action("Cancel"), counts)).toBe(5);
     expect(fitting({ status: ["completed"] }, action("Cancel"), counts)).toBe(0);
+    expect([{}, { paused: true }].map((filters) => fitting(filters, action("Resume"), counts))).toEqual([0, 4]);
+    expect([{}, { paused: true }].map((filters) => fitting(filters, action("Pause"), counts))).toEqual([4, 0]);
     expect(totalOf({ status: ["failed"] }, counts, ["failed"])).toEqual({ jobs: 20_000, more: true });
     expect(totalOf({ status: ["running"] }, counts, ["failed"])).toEqual({ jobs: 4, more: false });
   });

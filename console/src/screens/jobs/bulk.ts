@@ -128,6 +128,9 @@ export function statesOf(filters: JobFilters, action: BulkAction): JobState[] {
 
 /** How many jobs of the filters an action may fit, from the counts of the states. */
 export function fitting(filters: JobFilters, action: BulkAction, counts: Record<string, number>): number {
+  // The counts do not tell how many are paused: the filter must.
+  if (action.name === "Resume" && !filters.paused) return 0;
+  if (action.name === "Pause" && filters.paused) return 0;
   return statesOf(filters, action).reduce((sum, state) => sum + (counts[state] ?? 0), 0);
 }
 

@@ -84,6 +84,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     run: (order: NewKey) => ok(api.POST("/api/v1/keys", { body: order })),
     done: (key) => `Created the key ${key.name}.`,
     refresh: [KEYS_KEY],
+    tells: true,
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();

@@ -48,6 +48,7 @@ export function PlatformDialog({ platform, onClose }: { platform: Platform | nul
         : ok(api.POST("/api/platforms", { body: newPlatform(order) })),
     done: (saved) => (platform ? `${saved.platform_id} is changed.` : `${saved.platform_id} may submit now.`),
     refresh: [["platforms"]],
+    tells: true,
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();

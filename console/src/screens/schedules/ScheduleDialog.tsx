@@ -45,6 +45,7 @@ export function ScheduleDialog({ schedule, onClose }: { schedule: ScheduleView |
           ),
     done: (saved) => `${saved.schedule_id} starts ${saved.workflow_id} by itself.`,
     refresh: [SCHEDULES_KEY],
+    tells: true,
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -79,7 +80,10 @@ export function ScheduleDialog({ schedule, onClose }: { schedule: ScheduleView |
         <InputFields
           inputs={inputs}
           texts={texts}
-          onChange={setTexts}
+          onChange={(next) => {
+            setTexts(next);
+            setProblems({});
+          }}
           wrong={(input) => problems[input] ?? refused?.of(input)}
         />
         <Button type="submit" kind="primary" disabled={save.isPending || !declared}>

@@ -45,7 +45,10 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
       <InputFields
         inputs={inputs}
         texts={texts}
-        onChange={setTexts}
+        onChange={(next) => {
+          setTexts(next);
+          setProblems({});
+        }}
         wrong={(name) => problems[name] ?? refused?.of(name)}
       />
       <div className="line go">
