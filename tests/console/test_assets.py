@@ -201,6 +201,48 @@ def test_going_back_makes_a_revision_that_waits_for_review(
     expect(page.get_by_role("tabpanel").get_by_role("row", name=re.compile("^r3"))).to_contain_text("pending review")
 
 
+def test_an_approved_asset_is_made_public_and_taken_back(
+    open_page: OpenPage, platform: SharedPlatform, tmp_path: Path
+) -> None:
+    asset_id = publish(platform, write_fields(tmp_path / "withdrawn.geojson", rows=3), "vector", "v1")
+    with platform.client as client:
+        body = {"asset_id": asset_id, "clearance_level": "ouo"}
+        assert client.post("/api/platform/approve", json=body).status_code == 200
+    address = f"{platform.url}/vector/collections/{asset_id}/items"
+    page = open_page(f"/assets/{asset_id}", "reviewer")
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Make public").click()
+    dialog = page.get_by_role("dialog", name="Make public")
+    expect(dialog).to_contain_text("Everybody will see r1")
+    assert serious(page) == []
+    dialog.get_by_role("button", name="Make public").click()
+    expect(page.get_by_role("link", name="Its job")).to_be_visible()
+    eventually(lambda: httpx.get(address).status_code == 200, "the public asset")
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Revoke the approval").click()
+    dialog = page.get_by_role("dialog", name="Revoke the approval")
+    expect(dialog.get_by_role("button", name="Revoke the approval")).to_be_disabled()
+    dialog.get_by_label("Reason").fill("the owner has not agreed")
+    picture(page, "asset-revoke")
+    dialog.get_by_role("button", name="Revoke the approval").click()
+    expect(page.get_by_text("The asset is unpublished")).to_be_visible()
+    eventually(lambda: httpx.get(address).status_code in (401, 404), "the revoked asset")
+
+
+def test_an_operator_may_unpublish_and_nothing_else(
+    open_page: OpenPage, platform: SharedPlatform, tmp_path: Path
+) -> None:
+    asset_id = publish(platform, write_fields(tmp_path / "unpublished.geojson", rows=3), "vector", "v1")
+    page = open_page(f"/assets/{asset_id}", "operator")
+    expect(page.get_by_role("button", name="Share")).to_be_visible()
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_role("button", name="Revoke the approval")).to_have_count(0)
+    page.get_by_role("button", name="Unpublish").click()
+    page.get_by_role("dialog").get_by_role("button", name="Unpublish").click()
+    expect(page.get_by_text("The asset is unpublished")).to_be_visible()
+    expect(page.get_by_role("button", name="More")).to_have_count(0)
+
+
 def test_a_shared_link_opens_for_anybody_until_it_ends(open_page: OpenPage, heights: str) -> None:
     page = open_page(f"/assets/{heights}")
     page.get_by_role("button", name="Share").click()

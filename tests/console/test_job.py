@@ -72,14 +72,17 @@ def test_ten_thousand_items_stay_responsive(open_page: OpenPage, platform: Share
         page.wait_for_timeout(100)
     expect(later.first).to_be_visible()
     assert table.locator("tbody tr").count() < 80
+    page.get_by_label("Find an item by its number").fill("item 9,999")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary", name="Item 9999 of tiles")).to_be_visible()
+    assert "item=9999" in page.url
     picture(page, "job-live")
     page.wait_for_timeout(300)
     interactions = list(page.evaluate("window.interactions").values())
     assert len(interactions) > 5, "the browser has measured few interactions"
-    assert max(interaction["own"] for interaction in interactions) < MOST_MILLISECONDS, interactions
     # The slowest one is left out, as the measure does for one in fifty: a machine with other work may stop the browser.
-    durations = sorted(interaction["duration"] for interaction in interactions)
-    assert durations[-2] < MOST_MILLISECONDS, interactions
+    for measure in ("own", "duration"):
+        assert sorted(interaction[measure] for interaction in interactions)[-2] < MOST_MILLISECONDS, interactions
     page.get_by_role("button", name="Cancel").click()
     page.get_by_label("Reason").fill("enough was seen")
     page.get_by_role("button", name="Cancel the job").click()
@@ -185,3 +188,5 @@ def test_on_a_phone_the_parts_are_tabs(open_page: OpenPage, platform: SharedPlat
 def test_a_job_that_does_not_exist(open_page: OpenPage) -> None:
     page = open_page("/jobs/none", "operator")
     expect(page.get_by_text("There is no job 'none'")).to_be_visible()
+    page.get_by_role("link", name="All jobs").click()
+    expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from geomill.embedded import Cluster
+from tests.acceptance.running import eventually
 from tests.console.conftest import OpenPage, picture, serious
 from tests.console.platform import SharedPlatform
 
@@ -72,8 +73,56 @@ def test_several_jobs_are_cancelled_at_once(open_page: OpenPage, platform: Share
     expect(page.get_by_text("running")).to_have_count(4, timeout=15_000)  # three rows, and the button of the state
     page.get_by_role("checkbox", name="Select all that are loaded").check()
     page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_label("Reason").fill("the source is wrong")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 3 jobs").click()
     expect(page.get_by_text("Cancelling 3 jobs.")).to_be_visible()
     expect(page.locator("tbody .state").get_by_text("cancelled")).to_have_count(3, timeout=10_000)
+    expect(page.get_by_text("the source is wrong")).to_have_count(3)
+
+
+def test_all_jobs_of_a_filter_are_cancelled_although_few_are_loaded(
+    open_page: OpenPage, platform: SharedPlatform
+) -> None:
+    mark = uuid.uuid4().hex[:12]
+    order = {"workflow_id": "naps", "input_params": {"seconds": 200}, "correlation_id": mark}
+    with platform.client as client:
+        for _ in range(230):  # more than the first page of the list
+            client.post("/api/v1/jobs", json=order)
+        other = client.post("/api/v1/jobs", json={**order, "correlation_id": f"{mark}x"}).json()["job_id"]
+    page = open_page(f"/jobs?correlation_id={mark}", "operator")
+    page.get_by_role("row").nth(2).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Select all 230 that pass the filters").click()
+    expect(page.get_by_text("All 230 jobs that pass the filters")).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Jobs that come later are left alone")
+    assert serious(page) == []
+    picture(page, "jobs-bulk")
+    dialog.get_by_role("button", name="Cancel 230 jobs").click()
+    expect(page.get_by_text("Cancelling 230 jobs.")).to_be_visible(timeout=60_000)
+    with platform.client as client:
+
+        def open_jobs() -> int:
+            counts = client.get("/api/v1/jobs/counts", params={"correlation_id": mark}).json()["counts"]
+            return sum(counts[state] for state in ("queued", "pending", "running"))
+
+        eventually(lambda: open_jobs() == 0, "the cancellation of all")
+        assert client.get(f"/api/v1/jobs/{other}").json()["status"] in ("queued", "pending", "running")
+        client.post(f"/api/v1/jobs/{other}/cancel")
+
+
+def test_paused_jobs_are_found_from_the_overview(open_page: OpenPage, platform: SharedPlatform) -> None:
+    with platform.client as client:
+        order = {"workflow_id": "naps", "input_params": {"seconds": 200}}
+        job = client.post("/api/v1/jobs", json=order).json()["job_id"]
+        eventually(lambda: client.post(f"/api/v1/jobs/{job}/pause").status_code == 202, "the paused job")
+        page = open_page("/overview", "operator")
+        concern = page.get_by_role("listitem").filter(has_text="paused")
+        concern.get_by_role("link", name="Look at them").click()
+        expect(page).to_have_url(re.compile("paused=true"))
+        expect(page.get_by_role("row").filter(has_text=job[:13])).to_contain_text("paused")
+        client.post(f"/api/v1/jobs/{job}/cancel")
 
 
 def test_a_reader_may_look_and_nothing_else(open_page: OpenPage, platform: SharedPlatform) -> None:
@@ -138,9 +187,16 @@ def test_a_workflow_is_drawn_on_a_phone_in_the_dark(open_page: OpenPage) -> None
 
 def test_yaml_is_checked_with_its_lines(open_page: OpenPage) -> None:
     page = open_page("/workflows?tab=check", "operator")
-    page.get_by_label("YAML of a workflow").fill("workflow_id: x\nnodes:\n  START: {type: start, next: nowhere}\n")
+    page.get_by_label("YAML of a workflow").fill(
+        "workflow_id: x\nname: X\nnodes:\n  START: {type: start, next: nowhere}\n"
+    )
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_text(re.compile(r"line \d+")).first).to_be_visible()
+    expect(page.get_by_text("problem", exact=False).first).to_be_visible()
+    page.get_by_role("button", name="line 4").first.click()
+    chosen = page.get_by_label("YAML of a workflow").evaluate(
+        "field => field.value.slice(field.selectionStart, field.selectionEnd)"
+    )
+    assert chosen == "  START: {type: start, next: nowhere}"
     assert serious(page) == []
     picture(page, "workflow-check")
 
@@ -162,16 +218,87 @@ def test_a_schedule_is_created_run_and_paused(open_page: OpenPage) -> None:
     picture(page, "schedules")
 
 
+def test_a_schedule_has_inputs_is_changed_and_deleted(open_page: OpenPage, platform: SharedPlatform) -> None:
+    name = f"often-{uuid.uuid4().hex[:6]}"
+    page = open_page("/workflows?tab=schedules", "operator")
+    page.get_by_role("button", name="New schedule").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill(name)
+    dialog.get_by_role("combobox", name="Workflow").select_option("naps")
+    dialog.get_by_role("button", name="Every").click()
+    dialog.get_by_label("Minutes between two jobs").fill("90")
+    dialog.get_by_label("seconds").fill("soon")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_text("soon is not a number.")).to_be_visible()
+    dialog.get_by_label("seconds").fill("0.1")
+    assert serious(page) == []
+    picture(page, "schedule-new")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_contain_text("every 1 h 30 min")
+    row.get_by_role("button", name="Edit").click()
+    expect(dialog.get_by_label("seconds")).to_have_value("0.1")
+    dialog.get_by_role("button", name="At times").click()
+    dialog.get_by_label("Cron").fill("15 4 * * 1")
+    dialog.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("15 4 * * 1")
+    with platform.client as client:
+        schedule = client.get(f"/api/v1/schedules/{name}").json()
+    assert (schedule["input_params"], schedule["interval_seconds"]) == ({"seconds": 0.1}, None)
+    row.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+
+
+def test_a_platform_is_registered_and_changed(open_page: OpenPage, platform: SharedPlatform) -> None:
+    name = f"hub_{uuid.uuid4().hex[:6]}"
+    page = open_page("/operations?tab=platforms", "admin")
+    page.get_by_role("button", name="New platform").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Platform").fill(name.upper())
+    dialog.get_by_label("Identifiers", exact=True).fill("item_id, layer")
+    dialog.get_by_label("Name", exact=True).fill("The hub")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_role("alert").first).to_be_visible()
+    assert serious(page) == []
+    dialog.get_by_label("Platform").fill(name)
+    picture(page, "platform-new")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_contain_text("item_id, layer")
+    row.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("It may submit").uncheck()
+    with platform.client as client:  # somebody else is faster
+        assert client.patch(f"/api/platforms/{name}", json={"display_name": "Another hub"}).status_code == 200
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert").first).to_contain_text("was changed")
+    dialog.get_by_role("button", name="Close").click()
+    expect(row).to_contain_text("Another hub")
+    row.get_by_role("button", name="Edit").click()
+    dialog.get_by_label("It may submit").uncheck()
+    dialog.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("closed")
+
+
+def test_a_reader_sees_platforms_and_edits_none(open_page: OpenPage) -> None:
+    page = open_page("/operations?tab=platforms", "reader")
+    expect(page.get_by_role("row").nth(1)).to_be_visible()
+    expect(page.get_by_role("button", name="Edit")).to_have_count(0)
+    expect(page.get_by_role("button", name="New platform")).to_have_count(0)
+
+
 def test_a_key_is_shown_once_and_revoked(open_page: OpenPage) -> None:
     name = f"ada-{uuid.uuid4().hex[:6]}"
     page = open_page("/operations?tab=keys", "admin")
     page.get_by_role("button", name="New key").click()
     page.get_by_label("Name of its holder").fill(name)
     page.get_by_label("reader").check()
+    page.get_by_label("Ends").select_option(label="in 30 days")
     page.get_by_role("button", name="Create").click()
     expect(page.locator(".secret")).to_have_text(re.compile("^gm_"))
     page.get_by_role("button", name="I have kept it").click()
     row = page.get_by_role("row").filter(has_text=name)
+    expect(row.get_by_role("time")).to_have_count(2)  # created, ends
     row.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(row).to_have_count(0)

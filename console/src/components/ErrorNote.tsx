@@ -1,6 +1,6 @@
 import { asProblem, UNREACHABLE, wording } from "@/api/problem";
 import { clock } from "@/format/time";
-import { Button } from "./Button";
+import { Button, ButtonLink } from "./Button";
 import { Icon } from "./Icon";
 
 interface ErrorNoteProps {
@@ -8,12 +8,15 @@ interface ErrorNoteProps {
   /** Until when the data on the screen is right, if there is some. */
   validUntil?: number;
   onRetry?: () => void;
+  /** Where to go when what the address names does not exist; then there is nothing to try again. */
+  elsewhere?: { href: string; text: string };
 }
 
 /** What happened, what is still valid, the remedy, and the code. Fills the place where the data would be. */
-export function ErrorNote({ error, validUntil, onRetry }: ErrorNoteProps) {
+export function ErrorNote({ error, validUntil, onRetry, elsewhere }: ErrorNoteProps) {
   const problem = asProblem(error);
   const { happened, remedy } = wording(problem);
+  const missing = problem.status === 404 && elsewhere !== undefined;
   return (
     <div className="empty" role="alert">
       <span className="error-sign">
@@ -22,10 +25,14 @@ export function ErrorNote({ error, validUntil, onRetry }: ErrorNoteProps) {
       <span className="strong">{problem.code === UNREACHABLE ? "The gateway does not answer" : happened}</span>
       <p className="small">
         {validUntil ? `What you see is from ${clock(validUntil)}. ` : ""}
-        {remedy}
+        {missing ? "It may have been deleted, or the address is mistyped." : remedy}
       </p>
       <code className="dim">{problem.code}</code>
-      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+      {missing ? (
+        <ButtonLink href={elsewhere.href}>{elsewhere.text}</ButtonLink>
+      ) : (
+        onRetry && <Button onClick={onRetry}>Try again</Button>
+      )}
     </div>
   );
 }

@@ -49,6 +49,7 @@ class JobFilters(ApiInput):
         default=None, description="A part of the error message, in any case. `%` and `_` have no special meaning"
     )
     parked: bool | None = Field(default=None, description="Only parked jobs, or only others")
+    paused: bool | None = Field(default=None, description="Only unfinished jobs that are paused, or only others")
 
 
 class JobListOptions(JobFilters):
@@ -168,6 +169,9 @@ class JobSummary(BaseModel):
     error: str | None = None
     failed_node_id: str | None = None
     asset_id: str | None = Field(default=None, description="The asset that the job works for")
+    asset_name: str | None = Field(
+        default=None, description="The id of that asset in the catalogue; only in lists of jobs"
+    )
     asset_revision: int | None = None
     request_id: str | None = None
     purpose: str = Field(default="process", description="`process`, `export`, `withdraw` or `delete`")

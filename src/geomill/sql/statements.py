@@ -23,6 +23,7 @@ class AssetsStatements(Statements):
     get: LiteralString
     identified_assets: LiteralString
     identify: LiteralString
+    item_ids: LiteralString
     jobs: LiteralString
     lock: LiteralString
     log_revision: LiteralString

@@ -149,6 +149,15 @@ async def page(
     return [Asset.from_row(row) for row in await cursor.fetchall()]
 
 
+async def item_ids(conn: Connection, asset_ids: Iterable[str]) -> dict[str, str]:
+    """Return the ids of these assets in the catalogue."""
+    distinct = sorted(set(asset_ids))
+    if not distinct:
+        return {}
+    cursor = await conn.execute(queries("assets").item_ids, {"asset_ids": distinct})
+    return {row["asset_id"]: row["stac_item_id"] for row in await cursor.fetchall()}
+
+
 async def waiting_for_review(conn: Connection, *, limit: int) -> list[dict[str, Any]]:
     """Return the assets that wait for a reviewer, the longest waiting first, without their outputs."""
     return await (await conn.execute(queries("assets").waiting_for_review, {"limit": limit})).fetchall()

@@ -28,6 +28,7 @@ EXAMINED = 10_000
 COUNTED = 20_000
 """The most jobs that are counted, of each status."""
 WITH_ERROR = (JobStatus.FAILED, JobStatus.CANCELLED)
+OPEN = (JobStatus.PENDING, JobStatus.RUNNING)
 
 Place = tuple[datetime, str]
 """Creation time and id of a job: its place in the list."""
@@ -46,6 +47,8 @@ class JobFilter:
     error: str | None = None
     """A part of the error message, in any case. Only failed and cancelled jobs have one."""
     parked: bool | None = None
+    paused: bool | None = None
+    """Whether the job is paused and has not ended."""
 
     def matches(self, job: Job) -> bool:
         """Return whether a job passes the filter, by the same rules as the statements."""
@@ -57,6 +60,7 @@ class JobFilter:
             and (self.created_to is None or job.created_at < self.created_to)
             and (self.error is None or self.error.lower() in (job.error_message or "").lower())
             and (self.parked is None or self.parked == (job.parked_at is not None))
+            and (self.paused is None or self.paused == (job.paused_at is not None and job.status in OPEN))
         )
 
 
@@ -106,8 +110,8 @@ def _question(chosen: JobFilter, *, by_status: bool = False) -> _Question:
         if parameters[name]:
             served = _NOTHING_FIRST | {first: parameters[name]}
             return _Question(queries("job_lists").newest, served, active <= {name}, parameters)
-    if chosen.statuses or chosen.error is not None or by_status:
-        statuses = chosen.statuses or (WITH_ERROR if chosen.error is not None else tuple(JobStatus))
+    if chosen.statuses or chosen.error is not None or chosen.paused or by_status:
+        statuses = chosen.statuses or _possible(chosen)
         served = _NOTHING_FIRST | {
             "first_statuses": [status.value for status in statuses],
             "first_workflow": chosen.workflow_id,
@@ -116,6 +120,13 @@ def _question(chosen: JobFilter, *, by_status: bool = False) -> _Question:
         return _Question(queries("job_lists").newest_of_each_status, served, covered, parameters)
     served = _NOTHING_FIRST | {"first_workflow": chosen.workflow_id}
     return _Question(queries("job_lists").newest, served, active <= {"workflow_id"}, parameters)
+
+
+def _possible(chosen: JobFilter) -> tuple[JobStatus, ...]:
+    """Return the states in which a job can pass the filter."""
+    if chosen.paused:
+        return OPEN
+    return WITH_ERROR if chosen.error is not None else tuple(JobStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +223,8 @@ class WaitingPage:
 
 
 def lists_waiting(chosen: JobFilter) -> bool:
-    """Return whether a job without a row can pass the filter. It has neither an error nor been parked."""
-    return chosen.error is None and not chosen.parked
+    """Return whether a job without a row can pass the filter. It has no error, and is neither parked nor paused."""
+    return chosen.error is None and not chosen.parked and not chosen.paused
 
 
 async def waiting(
@@ -246,7 +257,8 @@ def _waiting_statement(question: LiteralString) -> LiteralString:
 
 def _of_waiting(job_queue: str, chosen: JobFilter, examined: int, before_id: str | None) -> dict[str, Any]:
     queue_names = [job_queue, unknown_queue(job_queue)]
-    parameters = {name: value for name, value in asdict(chosen).items() if name not in ("statuses", "error", "parked")}
+    of_rows = ("statuses", "error", "parked", "paused")
+    parameters = {name: value for name, value in asdict(chosen).items() if name not in of_rows}
     return {**parameters, "queue_names": queue_names, "examined": examined, "before_id": before_id}
 
 

@@ -38,6 +38,13 @@ async def test_pages_hold_every_asset_once_while_more_come(counter: Any) -> None
     assert versions == [f"v{number}" for number in reversed(range(7))]
 
 
+async def test_jobs_are_listed_with_the_name_of_their_asset(counter: Any) -> None:
+    accepted = await counter.submit()
+    asset = (await counter.get(f"/api/assets/{accepted['asset_id']}")).json()
+    (job,) = (await counter.get("/api/v1/jobs", asset_id=accepted["asset_id"])).json()["jobs"]
+    assert job["asset_name"] == asset["stac_item_id"]
+
+
 async def test_filters(counter: Any) -> None:
     await counter.put("b.json", b'{"type": "FeatureCollection"}')
     await counter.submit(platform_refs={**REFS, "version_id": "a%b"})

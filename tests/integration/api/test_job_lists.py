@@ -12,12 +12,12 @@ from tests.integration.api.test_jobs import JOBS, submit, until
 
 INSERT = """
 INSERT INTO dagapp.dag_jobs (
-    job_id, workflow_id, status, submitted_by, asset_id, error_message, created_at, completed_at, parked_at
+    job_id, workflow_id, status, submitted_by, asset_id, error_message, created_at, completed_at, parked_at, paused_at
 )
-VALUES ('one', 'w', 'failed', 'ann', 'a1', 'the file a_b.tif is 100% broken', '2026-01-01Z', now(), NULL),
-       ('two', 'w', 'failed', 'ann', 'a1', 'the file axb.tif is gone', '2026-01-02Z', now(), NULL),
-       ('three', 'v', 'cancelled', 'bob', NULL, 'changed my mind', '2026-01-03Z', now(), NULL),
-       ('four', 'v', 'failed', 'bob', NULL, 'x', '2026-01-04Z', now(), now())
+VALUES ('one', 'w', 'failed', 'ann', 'a1', 'the file a_b.tif is 100% broken', '2026-01-01Z', now(), NULL, NULL),
+       ('two', 'w', 'failed', 'ann', 'a1', 'the file axb.tif is gone', '2026-01-02Z', now(), NULL, now()),
+       ('three', 'v', 'cancelled', 'bob', NULL, 'changed my mind', '2026-01-03Z', now(), NULL, NULL),
+       ('four', 'v', 'failed', 'bob', NULL, 'x', '2026-01-04Z', now(), now(), NULL)
 """
 
 
@@ -48,6 +48,8 @@ async def listed(idle: AsyncClient, pool: Pool) -> Any:
         ({"parked": True}, ["four"]),
         ({"parked": False, "workflow_id": "v"}, ["three"]),
         ({"status": "queued"}, []),
+        ({"paused": True}, []),
+        ({"paused": False, "status": "failed"}, ["four", "two", "one"]),
     ],
 )
 async def test_filters(listed: Any, filters: dict[str, Any], expected: list[str]) -> None:
@@ -72,6 +74,25 @@ async def test_waiting_jobs_come_first_on_pages_of_any_size(listed: Any, idle: A
             if cursor is None:
                 break
         assert found == expected
+
+
+async def test_paused_jobs_are_those_that_have_not_ended(listed: Any, idle: AsyncClient, pool: Pool) -> None:
+    await submit(idle)
+    async with pool.connection() as conn:
+        await conn.execute(
+            "INSERT INTO dagapp.dag_definitions (definition_hash, workflow_id, version, body)"
+            " VALUES ('h', 'v', 1, '{}')"
+        )
+        await conn.execute(
+            "INSERT INTO dagapp.dag_jobs (job_id, workflow_id, status, created_at, paused_at, definition_hash)"
+            " VALUES ('five', 'v', 'pending', '2026-01-05Z', now(), 'h'),"
+            " ('six', 'v', 'pending', '2026-01-06Z', NULL, 'h')"
+        )
+    assert await listed(paused=True) == ["five"]
+    assert await listed(paused=True, workflow_id="w") == []
+    assert await listed(paused=False, status=["pending"]) == ["six"]
+    counted = (await idle.get(f"{JOBS}/counts", params={"paused": True})).json()["counts"]
+    assert (counted["pending"], counted["queued"], counted["failed"]) == (1, 0, 0)
 
 
 async def test_counts(listed: Any, idle: AsyncClient) -> None:

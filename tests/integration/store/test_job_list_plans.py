@@ -45,6 +45,7 @@ FILTERS = {
     "error": JobFilter(error="FILE 1700 "),
     "error nobody has": JobFilter(error="nobody has this"),
     "parked": JobFilter(parked=True),
+    "paused": JobFilter(paused=True),
 }
 
 

@@ -205,7 +205,7 @@ function Neatline({ map }: { map: MapLibre }) {
         .filter((tick) => tick.at > EDGE + 4)
         .map((tick) => (
           <g key={tick.at}>
-            <path className="tick" d={`M${tick.at} ${tick.label ? 6 : 12}V${EDGE}`} />
+            <path className="tick" d={`M${tick.at} ${tick.label ? 6 : 14}V${EDGE}`} />
             {tick.label && <path className="grid" d={`M${tick.at} ${EDGE}V${height}`} />}
             {tick.label && tick.at < width - 50 && (
               <text x={tick.at + 4} y={12}>
@@ -218,7 +218,7 @@ function Neatline({ map }: { map: MapLibre }) {
         .filter((tick) => tick.at > EDGE + 4)
         .map((tick) => (
           <g key={tick.at}>
-            <path className="tick" d={`M${tick.label ? 6 : 12} ${tick.at}H${EDGE}`} />
+            <path className="tick" d={`M${tick.label ? 6 : 14} ${tick.at}H${EDGE}`} />
             {tick.label && <path className="grid" d={`M${EDGE} ${tick.at}H${width}`} />}
             {tick.label && tick.at > 70 && (
               <text transform={`translate(12 ${tick.at - 4}) rotate(-90)`}>{tick.label}</text>

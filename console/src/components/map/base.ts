@@ -2,11 +2,8 @@
  * those of the page, so the base follows light and dark. */
 
 import type { LayerSpecification, SourceSpecification, StyleSpecification } from "maplibre-gl";
-import { feature, mesh } from "topojson-client";
-import type { GeometryCollection, Topology } from "topojson-specification";
 import worldUrl from "world-atlas/countries-50m.json?url";
-
-type World = Topology<{ countries: GeometryCollection; land: GeometryCollection }>;
+import { bordersOf, landOf, type World } from "./world";
 
 export interface BaseMapSetting {
   url: string;
@@ -54,15 +51,8 @@ export async function baseStyle(setting: BaseMapSetting | null): Promise<StyleSp
   }
   const topology = await readWorld();
   const sources: Record<string, SourceSpecification> = {
-    land: { type: "geojson", data: feature(topology, topology.objects.land) },
-    borders: {
-      type: "geojson",
-      data: {
-        type: "Feature",
-        properties: {},
-        geometry: mesh(topology, topology.objects.countries, (one, other) => one !== other),
-      },
-    },
+    land: { type: "geojson", data: landOf(topology) },
+    borders: { type: "geojson", data: bordersOf(topology) },
   };
   return {
     version: 8,

@@ -5,8 +5,11 @@ import { Button } from "@/components/Button";
 import { Icon } from "@/components/Icon";
 import { bytes } from "@/format/number";
 import { factsOf, sizeOf } from "@/map/outputs";
+import { useMay } from "@/shell/session";
 import { useToast } from "@/shell/toasts";
+import { DECISIONS, DecisionDialog } from "./DecisionDialog";
 import { servedRevision } from "./data";
+import { type DecisionName, decisionsOf } from "./decisions";
 import { downloadExtract, needsExtract } from "./extracts";
 import { dataFile, filePath } from "./Files";
 import { Share } from "./Share";
@@ -27,12 +30,36 @@ const FORMATS = [
 ] as const;
 
 export function AssetActions({ asset, map, names }: ActionsProps) {
+  const may = useMay();
   const [sharing, setSharing] = useState(false);
-  if (servedRevision(asset) === null) return null;
+  const [deciding, setDeciding] = useState<DecisionName | null>(null);
+  const served = servedRevision(asset) !== null;
+  const decisions = decisionsOf(asset, may);
+  if (!served && decisions.length === 0) return null;
+  return (
+    <>
+      {served && <ServedActions asset={asset} map={map} names={names} onShare={() => setSharing(true)} />}
+      <Menu label="More">
+        {served && <Elsewhere asset={asset} />}
+        {served && decisions.length > 0 && <hr />}
+        {decisions.map((decision) => (
+          <button key={decision} type="button" onClick={() => setDeciding(decision)}>
+            <Icon name={DECISIONS[decision].danger ? "stop" : "done"} />
+            {DECISIONS[decision].menu}
+          </button>
+        ))}
+      </Menu>
+      {sharing && <Share asset={asset} onClose={() => setSharing(false)} />}
+      {deciding && <DecisionDialog asset={asset} decision={deciding} onClose={() => setDeciding(null)} />}
+    </>
+  );
+}
+
+function ServedActions({ asset, map, names, onShare }: ActionsProps & { onShare: () => void }) {
   const size = sizeOf(asset.outputs);
   return (
     <>
-      <Button icon="link" onClick={() => setSharing(true)}>
+      <Button icon="link" onClick={onShare}>
         Share
       </Button>
       <Menu label="Download" icon="download" aside={asset.data_type === "raster" && size !== null ? bytes(size) : null}>
@@ -42,21 +69,26 @@ export function AssetActions({ asset, map, names }: ActionsProps) {
           <RasterDownloads asset={asset} map={map} />
         )}
       </Menu>
-      <Menu label="More">
-        <a href={`/viewer/${asset.asset_id}`}>
-          <Icon name="out" />
-          Map alone
-        </a>
-        <a href={`/stac/collections/${asset.stac_collection_id}/items/${asset.stac_item_id}`}>
-          <Icon name="out" />
-          In the catalogue
-        </a>
-        <a href={`/api/assets/${asset.asset_id}`}>
-          <Icon name="out" />
-          As JSON
-        </a>
-      </Menu>
-      {sharing && <Share asset={asset} onClose={() => setSharing(false)} />}
+    </>
+  );
+}
+
+/** The asset in other places. */
+function Elsewhere({ asset }: { asset: AssetDetails }) {
+  return (
+    <>
+      <a href={`/viewer/${asset.asset_id}`}>
+        <Icon name="out" />
+        Map alone
+      </a>
+      <a href={`/stac/collections/${asset.stac_collection_id}/items/${asset.stac_item_id}`}>
+        <Icon name="out" />
+        In the catalogue
+      </a>
+      <a href={`/api/assets/${asset.asset_id}`}>
+        <Icon name="out" />
+        As JSON
+      </a>
     </>
   );
 }

@@ -21,6 +21,7 @@ import { AssetMap } from "./AssetMap";
 import { Attributes } from "./Attributes";
 import { Audit } from "./Audit";
 import { nameOf, servedRevision, useAsset, useStyles } from "./data";
+import { outsideFailed } from "./decisions";
 import { useDraft } from "./draft";
 import { Files } from "./Files";
 import { Links } from "./Links";
@@ -37,7 +38,15 @@ export default function AssetScreen() {
   if (asset.data) return <Shown key={id} asset={asset.data} />;
   return (
     <Screen title="Asset">
-      {asset.error ? <ErrorNote error={asset.error} onRetry={() => void asset.refetch()} /> : <Loading lines={6} />}
+      {asset.error ? (
+        <ErrorNote
+          error={asset.error}
+          onRetry={() => void asset.refetch()}
+          elsewhere={{ href: "/assets", text: "All assets" }}
+        />
+      ) : (
+        <Loading lines={6} />
+      )}
     </Screen>
   );
 }
@@ -160,6 +169,10 @@ function Heading({ asset }: { asset: AssetDetails }) {
           <Badge state={asset.processing_status} />
           <Badge state={asset.approval_state} />
           <Badge state={asset.clearance_state} />
+          {outsideFailed(asset) && <Badge state="failed">export failed</Badge>}
+          {asset.public_revision !== null && asset.public_revision !== asset.revision && (
+            <Badge state="public">r{asset.public_revision} is public</Badge>
+          )}
         </>
       )}
     </div>

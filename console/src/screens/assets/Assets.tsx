@@ -163,7 +163,12 @@ function columnsOf(onPoint: (id: string | null) => void): Column<AssetView>[] {
       head: "Clearance",
       width: 136,
       desk: true,
-      cell: (asset) => <State state={asset.clearance_state} />,
+      cell: (asset) =>
+        asset.public_revision !== null && asset.public_revision !== asset.revision ? (
+          <State state="public">r{asset.public_revision} is public</State>
+        ) : (
+          <State state={asset.clearance_state} />
+        ),
     },
     {
       name: "changed",

@@ -3,15 +3,19 @@ import type { AssetView } from "@/api/schema";
 import { Icon } from "@/components/Icon";
 import { boundsOf } from "@/map/outputs";
 
-const WIDTH = 64;
-const HEIGHT = 42;
+const SMALL: Size = { width: 64, height: 42 };
 /** Pictures for screens with twice the pixels. */
 const SHARP = 2;
 
+interface Size {
+  width: number;
+  height: number;
+}
+
 /** The address of a small picture, or null if nothing is served. */
-export function thumbnailPath(asset: AssetView): string | null {
+export function thumbnailPath(asset: AssetView, { width, height }: Size = SMALL): string | null {
   if (asset.served_revision === null || asset.deleted_at) return null;
-  if (asset.data_type === "raster") return `/raster/assets/${asset.asset_id}/preview.png?max_size=${WIDTH * SHARP}`;
+  if (asset.data_type === "raster") return `/raster/assets/${asset.asset_id}/preview.png?max_size=${width * SHARP}`;
   const box = boundsOf(asset.bbox);
   if (!box) return null;
   const query = new URLSearchParams({
@@ -21,9 +25,9 @@ export function thumbnailPath(asset: AssetView): string | null {
     LAYERS: asset.asset_id,
     STYLES: "",
     CRS: "CRS:84",
-    BBOX: framed(box, WIDTH / HEIGHT).join(","),
-    WIDTH: String(WIDTH * SHARP),
-    HEIGHT: String(HEIGHT * SHARP),
+    BBOX: framed(box, width / height).join(","),
+    WIDTH: String(width * SHARP),
+    HEIGHT: String(height * SHARP),
     FORMAT: "image/png",
     TRANSPARENT: "TRUE",
   });
@@ -55,8 +59,8 @@ export function Thumbnail({ asset }: { asset: AssetView }) {
       alt=""
       loading="lazy"
       decoding="async"
-      width={WIDTH}
-      height={HEIGHT}
+      width={SMALL.width}
+      height={SMALL.height}
       onError={() => setFailed(true)}
     />
   );

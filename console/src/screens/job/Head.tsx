@@ -7,6 +7,7 @@ import { count, percent, plural } from "@/format/number";
 import { shortClock, utc } from "@/format/time";
 import { useAssetName } from "./About";
 import { hasEnded, type JobDetails } from "./data";
+import { shareOf } from "./share";
 
 export function Heading({ job }: { job: JobDetails }) {
   return (
@@ -31,9 +32,9 @@ export function Beside({ job }: { job: JobDetails }) {
       {open && job.status !== "queued" && (
         <span className="line">
           <span className="progress job-progress">
-            <i style={{ width: `${job.progress.fraction * 100}%` }} />
+            <i style={{ width: `${shareOf(job.progress) * 100}%` }} />
           </span>
-          <span className="small">{percent(job.progress.fraction)}</span>
+          <span className="small">{percent(shareOf(job.progress))}</span>
         </span>
       )}
       {job.started_at && (
@@ -66,7 +67,7 @@ const SAY_MILLISECONDS = 5_000;
 /** Says the state of the job to screen readers, at most once in five seconds. */
 export function Announcement({ job }: { job: JobDetails }) {
   const failed = (job.nodes ?? []).reduce((sum, node) => sum + (node.items?.failed ?? 0), 0);
-  const text = `${stateWord(job.status)}, ${percent(job.progress.fraction)}${failed ? `, ${count(failed)} items failed` : ""}`;
+  const text = `${stateWord(job.status)}, ${percent(shareOf(job.progress))}${failed ? `, ${count(failed)} items failed` : ""}`;
   const said = useSlowly(text);
   return (
     <div className="hidden" role="status" aria-live="polite">

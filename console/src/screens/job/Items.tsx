@@ -17,6 +17,7 @@ import {
   type NodeView,
   useItems,
 } from "./data";
+import { FindItem } from "./FindItem";
 
 const INDEX = { name: "index", head: "Item", width: 64 };
 const COLUMNS: readonly Column<ItemView>[] = [
@@ -64,6 +65,7 @@ export function Items(properties: ItemsProps) {
           {count(total)}
           {show === "first" ? ", failed first, then slowest" : ""}
         </span>
+        <FindItem total={total} onOpen={properties.onOpen} />
         <ShowChoice show={show} states={summary?.states ?? {}} onChange={setShow} />
         {failed > 0 && node.status !== "completed" && properties.onRetryFailed && (
           <Button icon="retry" onClick={properties.onRetryFailed}>

@@ -28,7 +28,15 @@ export default function Job() {
   if (query.data) return <JobScreen key={id} job={query.data} staleSince={query.error ? query.dataUpdatedAt : null} />;
   return (
     <Screen title="Job">
-      {query.error ? <ErrorNote error={query.error} onRetry={() => void query.refetch()} /> : <Loading lines={8} />}
+      {query.error ? (
+        <ErrorNote
+          error={query.error}
+          onRetry={() => void query.refetch()}
+          elsewhere={{ href: "/jobs", text: "All jobs" }}
+        />
+      ) : (
+        <Loading lines={8} />
+      )}
     </Screen>
   );
 }

@@ -10,6 +10,14 @@ import { CopyButton } from "./CopyButton";
 import type { NodeDetails } from "./data";
 import { parted, tracebackOf } from "./traceback";
 
+/** Why something that has not begun has nothing to show. */
+const WAITS: Partial<Record<string, string>> = {
+  pending: "It has not begun. It waits for what comes before it, or for its turn in the fan-out.",
+  ready: "It has not begun. It is about to be sent to its queue.",
+  dispatched: "It has not begun. It waits in its queue for a worker with a free slot.",
+  skipped: "It was skipped: the job went another way, or ended before.",
+};
+
 /** How it went: the error with its traceback, the attempts, and the facts. */
 export function RunTab(properties: {
   details: NodeDetails;
@@ -37,6 +45,9 @@ export function RunTab(properties: {
             {details.index === null ? "Retry from here" : "Retry what failed"}
           </Button>
         </div>
+      )}
+      {details.attempts.length === 0 && !error && WAITS[details.status] && (
+        <p className="soft read">{WAITS[details.status]}</p>
       )}
       {details.attempts.length > 0 && <Attempts {...properties} />}
       {error && <Traceback details={details} attempt={attempt} />}

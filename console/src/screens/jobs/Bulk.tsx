@@ -1,124 +1,84 @@
-/** Actions for the selected jobs. Each job is asked for by itself, a few at a time; what was refused is told. */
+/** Actions for the selected jobs, or for all that pass the filters. */
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, ok, type Rule } from "@/api/client";
-import { asProblem, wording } from "@/api/problem";
+import { useState } from "react";
 import type { JobSummary } from "@/api/schema";
 import { Button } from "@/components/Button";
-import { plural } from "@/format/number";
+import type { IconName } from "@/components/Icon";
+import { count, plural } from "@/format/number";
 import { useKeys } from "@/shell/keys";
 import { useMay } from "@/shell/session";
-import { useToast } from "@/shell/toasts";
+import { BulkDialog } from "./BulkDialog";
+import { ACTIONS, type BulkAction, fitting, totalOf } from "./bulk";
+import type { JobFilters } from "./filters";
 
-const AT_ONCE = 6;
+const ICONS: Record<BulkAction["name"], IconName> = { Retry: "retry", Resume: "play", Pause: "pause", Cancel: "stop" };
 
-interface Action {
-  name: string;
-  done: string;
-  rule: Rule;
-  fits: (job: JobSummary) => boolean;
-  run: (jobId: string) => Promise<unknown>;
+interface BulkProps {
+  selected: readonly JobSummary[];
+  filters: JobFilters;
+  counts: Record<string, number>;
+  atLeast: readonly string[];
+  onDone: () => void;
 }
 
-const path = (jobId: string) => ({ params: { path: { job_id: jobId } } });
-const ended = (job: JobSummary) => ["completed", "failed", "cancelled"].includes(job.status);
-
-const RETRY: Action = {
-  name: "Retry",
-  done: "Retrying",
-  rule: "POST /api/v1/jobs/{job_id}/retry",
-  fits: (job) => job.status === "failed" || job.status === "cancelled",
-  run: (jobId) => ok(api.POST("/api/v1/jobs/{job_id}/retry", path(jobId))),
-};
-const PAUSE: Action = {
-  name: "Pause",
-  done: "Pausing",
-  rule: "POST /api/v1/jobs/{job_id}/pause",
-  fits: (job) => !ended(job) && !job.paused && job.status !== "queued",
-  run: (jobId) => ok(api.POST("/api/v1/jobs/{job_id}/pause", path(jobId))),
-};
-const RESUME: Action = {
-  name: "Resume",
-  done: "Resuming",
-  rule: "POST /api/v1/jobs/{job_id}/resume",
-  fits: (job) => !ended(job) && job.paused === true,
-  run: (jobId) => ok(api.POST("/api/v1/jobs/{job_id}/resume", path(jobId))),
-};
-const CANCEL: Action = {
-  name: "Cancel",
-  done: "Cancelling",
-  rule: "POST /api/v1/jobs/{job_id}/cancel",
-  fits: (job) => !ended(job),
-  run: (jobId) =>
-    ok(api.POST("/api/v1/jobs/{job_id}/cancel", { ...path(jobId), body: { reason: "cancelled in the console" } })),
-};
-
-/** Runs an action for all of them, a few at a time. Returns the reasons of those that were refused. */
-export async function runAll(ids: readonly string[], run: (id: string) => Promise<unknown>): Promise<string[]> {
-  const waiting = [...ids];
-  const refusals: string[] = [];
-  const work = async () => {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      await run(id).catch((error: unknown) => refusals.push(wording(asProblem(error)).happened));
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return refusals;
-}
-
-export function Bulk({ jobs, onDone }: { jobs: readonly JobSummary[]; onDone: () => void }) {
+export function Bulk({ selected, filters, counts, atLeast, onDone }: BulkProps) {
   const may = useMay();
-  const toast = useToast();
-  const client = useQueryClient();
-  const action = useMutation({
-    mutationFn: async (chosen: Action) => {
-      const fitting = jobs.filter(chosen.fits);
-      const refusals = await runAll(
-        fitting.map((job) => job.job_id),
-        chosen.run,
-      );
-      return { chosen, asked: fitting.length, refusals };
-    },
-    onSuccess: ({ chosen, asked, refusals }) => {
-      const succeeded = asked - refusals.length;
-      if (succeeded > 0) toast({ text: `${chosen.done} ${plural(succeeded, "job")}.` });
-      if (refusals.length > 0)
-        toast({ text: `${plural(refusals.length, "job was", "jobs were")} refused: ${refusals[0]}`, bad: true });
-      void client.invalidateQueries({ queryKey: ["jobs", "counts"] });
-      onDone();
-    },
-  });
+  const [everything, setEverything] = useState(false);
+  const [chosen, setChosen] = useState<BulkAction | null>(null);
+  const total = totalOf(filters, counts, atLeast);
+  const of = (action: BulkAction) =>
+    everything ? fitting(filters, action, counts) : selected.filter(action.fits).length;
+  const open = (name: BulkAction["name"]) => {
+    const action = ACTIONS.find((entry) => entry.name === name);
+    if (action && may(action.rule) && of(action) > 0) setChosen(action);
+  };
   useKeys([
-    { keys: "t", label: "retry the selected", run: () => jobs.some(RETRY.fits) && action.mutate(RETRY) },
+    { keys: "t", label: "retry the selected", run: () => open("Retry") },
     { keys: "Escape", label: "clear the selection", run: onDone },
   ]);
+  const all = `${count(total.jobs)}${total.more ? "+" : ""}`;
   return (
     <section className="bulk" aria-label="Actions for the selection">
-      <span className="strong">{plural(jobs.length, "job")} selected</span>
+      <span className="strong" role="status">
+        {everything ? `All ${all} jobs that pass the filters` : `${plural(selected.length, "job")} selected`}
+      </span>
+      {!everything && (total.jobs > selected.length || total.more) && (
+        <button type="button" className="link small" onClick={() => setEverything(true)}>
+          Select all {all} that pass the filters
+        </button>
+      )}
       <span className="grow" />
-      {[RETRY, RESUME, PAUSE, CANCEL]
-        .filter((entry) => may(entry.rule))
-        .map((entry) => {
-          const fitting = jobs.filter(entry.fits).length;
-          return (
-            <Button
-              key={entry.name}
-              kind={entry === CANCEL ? "danger" : undefined}
-              icon={
-                ({ Retry: "retry", Resume: "play", Pause: "pause", Cancel: "stop" } as const)[entry.name as "Retry"]
-              }
-              hint={entry === RETRY ? "T" : undefined}
-              disabled={fitting === 0 || action.isPending}
-              title={fitting === 0 ? `None of them can be: ${entry.name.toLowerCase()}` : undefined}
-              onClick={() => action.mutate(entry)}
-            >
-              {entry.name} {fitting > 0 && fitting < jobs.length ? fitting : ""}
-            </Button>
-          );
-        })}
+      {ACTIONS.filter((action) => may(action.rule)).map((action) => {
+        const jobs = of(action);
+        return (
+          <Button
+            key={action.name}
+            kind={action.name === "Cancel" ? "danger" : undefined}
+            icon={ICONS[action.name]}
+            hint={action.name === "Retry" ? "T" : undefined}
+            disabled={jobs === 0}
+            title={jobs === 0 ? `None of them can be: ${action.name.toLowerCase()}` : undefined}
+            onClick={() => setChosen(action)}
+          >
+            {action.name} {!everything && jobs > 0 && jobs < selected.length ? jobs : ""}
+          </Button>
+        );
+      })}
       <Button kind="quiet" hint="Esc" onClick={onDone}>
         Clear
       </Button>
+      {chosen && (
+        <BulkDialog
+          action={chosen}
+          jobs={everything ? null : selected.filter(chosen.fits).map((job) => job.job_id)}
+          expected={of(chosen)}
+          filters={filters}
+          onClose={(finished) => {
+            setChosen(null);
+            if (finished) onDone();
+          }}
+        />
+      )}
     </section>
   );
 }

@@ -123,7 +123,13 @@ export default function Jobs() {
           )}
         </Loaded>
         {selected.size > 0 && (
-          <Bulk jobs={rows.filter((job) => selected.has(job.job_id))} onDone={() => setSelected(new Set())} />
+          <Bulk
+            selected={rows.filter((job) => selected.has(job.job_id))}
+            filters={filters}
+            counts={counts.data?.counts ?? {}}
+            atLeast={counts.data?.at_least ?? []}
+            onDone={() => setSelected(new Set())}
+          />
         )}
       </div>
     </Screen>

@@ -8,6 +8,8 @@ import { useAddresses } from "@/shell/address";
 import { useKeys } from "@/shell/keys";
 import { type JobFilters, TEXTS, typed, WORDS } from "./filters";
 
+const FLAGS = ["parked", "paused"] as const;
+
 /** The filters as tokens, and a field for more. */
 export function Query({ filters }: { filters: JobFilters }) {
   const [, change] = useAddresses();
@@ -46,7 +48,14 @@ export function Query({ filters }: { filters: JobFilters }) {
         {filters.created_to && (
           <Token name="before" value={moment(filters.created_to)} onRemove={() => change({ created_to: null })} />
         )}
-        {filters.parked !== undefined && <Token name="" value="parked" onRemove={() => change({ parked: null })} />}
+        {FLAGS.filter((name) => filters[name] !== undefined).map((name) => (
+          <Token
+            key={name}
+            name=""
+            value={filters[name] ? name : `not ${name}`}
+            onRemove={() => change({ [name]: null })}
+          />
+        ))}
         <input
           ref={field}
           aria-label="Filter jobs"

@@ -36,6 +36,14 @@ export function States({
           </span>
         </button>
       ))}
+      <button
+        type="button"
+        aria-pressed={filters.paused === true}
+        onClick={() => change({ paused: filters.paused ? null : "true", status: null })}
+      >
+        <Glyph state="paused" />
+        paused
+      </button>
     </fieldset>
   );
 }

@@ -34,13 +34,14 @@ export const COLUMNS: readonly Column<JobSummary>[] = [
   {
     name: "asset",
     head: "Asset",
-    width: 190,
+    width: 210,
+    cut: true,
     desk: true,
     cell: (job) =>
       job.asset_id ? (
         <>
           <Link href={`/assets/${job.asset_id}`} title={job.asset_id}>
-            {shortId(job.asset_id)}
+            {job.asset_name ?? shortId(job.asset_id)}
           </Link>{" "}
           <span className="dim">r{job.asset_revision}</span>
         </>

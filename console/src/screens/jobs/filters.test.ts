@@ -3,8 +3,10 @@ import { filtersOf, typed } from "./filters";
 
 describe("filters of jobs", () => {
   it("reads those of the address that the API knows", () => {
-    const address = new URLSearchParams("status=failed&status=odd&workflow_id=w&created_from=x&parked=true&tab=1");
-    expect(filtersOf(address)).toEqual({ status: ["failed"], workflow_id: "w", parked: true });
+    const address = new URLSearchParams(
+      "status=failed&status=odd&workflow_id=w&created_from=x&parked=true&paused=false&tab=1",
+    );
+    expect(filtersOf(address)).toEqual({ status: ["failed"], workflow_id: "w", parked: true, paused: false });
   });
 
   it("understands what is typed", () => {

@@ -11,6 +11,7 @@ export interface JobFilters {
   correlation_id?: string;
   error?: string;
   parked?: boolean;
+  paused?: boolean;
   created_from?: string;
   created_to?: string;
 }
@@ -34,7 +35,9 @@ export function filtersOf(address: URLSearchParams): JobFilters {
     const value = address.get(name);
     if (value) filters[name] = value;
   }
-  if (address.get("parked")) filters.parked = address.get("parked") === "true";
+  for (const name of ["parked", "paused"] as const) {
+    if (address.get(name)) filters[name] = address.get(name) === "true";
+  }
   for (const name of ["created_from", "created_to"] as const) {
     const value = address.get(name);
     if (value && !Number.isNaN(Date.parse(value))) filters[name] = value;

@@ -23,7 +23,8 @@ export function applyJobs(pages: Pages, events: readonly LiveEvent[]): { pages: 
       const update = changed.get(job.job_id);
       if (!update) return job;
       known.add(job.job_id);
-      return update;
+      // The list has the names of assets, the stream has not.
+      return { ...update, asset_name: update.asset_name ?? job.asset_name };
     }),
   }));
   return { pages: { ...pages, pages: next }, unknown: [...changed.keys()].filter((id) => !known.has(id)) };

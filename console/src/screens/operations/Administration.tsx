@@ -6,34 +6,6 @@ import { Loaded } from "@/components/Loading";
 import { Time } from "@/components/Time";
 import { SimpleTable } from "./Simple";
 
-/** Partner applications and the identifiers of their data. */
-export function Platforms() {
-  const platforms = useQuery({ queryKey: ["platforms"], queryFn: () => ok(api.GET("/api/platforms")) });
-  return (
-    <Loaded query={platforms}>
-      {({ platforms: rows }) => (
-        <SimpleTable
-          label="Platforms"
-          rows={rows}
-          rowKey={(row) => row.platform_id}
-          columns={[
-            { head: "Platform", cell: (row) => <code>{row.platform_id}</code> },
-            { head: "Name", cell: (row) => <span className="strong">{row.display_name}</span> },
-            { head: "Identifiers", wraps: true, cell: (row) => (row.required_refs ?? []).join(", ") },
-            { head: "Optional", wraps: true, desk: true, cell: (row) => (row.optional_refs ?? []).join(", ") || "–" },
-            {
-              head: "Workflows",
-              wraps: true,
-              desk: true,
-              cell: (row) => row.workflows?.join(", ") ?? "all for partners",
-            },
-          ]}
-        />
-      )}
-    </Loaded>
-  );
-}
-
 /** The settings of the gateway that answers. Secrets are masked by the gateway. */
 export function Settings() {
   const settings = useQuery({ queryKey: ["settings"], queryFn: () => ok(api.GET("/api/v1/settings")) });

@@ -10,6 +10,7 @@ import { Field } from "@/components/Field";
 import { Loaded } from "@/components/Loading";
 import { Age, Time } from "@/components/Time";
 import { bytes, plural, shortId } from "@/format/number";
+import { useAddress } from "@/shell/address";
 import { Dialog } from "@/shell/Dialog";
 import { useMay } from "@/shell/session";
 import { LETTERS_KEY, QUEUES_KEY } from "./queries";
@@ -27,7 +28,7 @@ export function DeadLetters() {
     refetchInterval: 10_000,
   });
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [opened, setOpened] = useState<DeadLetterDetails | null>(null);
+  const [openedId, setOpenedId] = useAddress<string>("letter", "");
   const [discarding, setDiscarding] = useState(false);
   const redrive = useAction({
     run: (ids: string[]) => ok(api.POST("/api/v1/dead-letters/redrive", { body: { message_ids: ids, all: false } })),
@@ -53,9 +54,16 @@ export function DeadLetters() {
             <div>
               {may("POST /api/v1/dead-letters/redrive") && (
                 <div className="toolbar">
-                  <span className="small soft">
-                    {chosen.length > 0 ? `${chosen.length} selected` : "Select messages to send again"}
-                  </span>
+                  <label className="check small">
+                    <input
+                      type="checkbox"
+                      checked={rows.every((letter) => selected.has(letter.message_id))}
+                      onChange={(event) =>
+                        setSelected(new Set(event.target.checked ? rows.map((letter) => letter.message_id) : []))
+                      }
+                    />
+                    <span>{chosen.length > 0 ? `${chosen.length} selected` : `Select all ${rows.length}`}</span>
+                  </label>
                   <Button
                     icon="retry"
                     disabled={chosen.length === 0 || redrive.isPending}
@@ -73,21 +81,25 @@ export function DeadLetters() {
                 rows={rows}
                 rowKey={(letter) => letter.message_id}
                 columns={[
-                  {
-                    head: "Select",
-                    cell: (letter) => (
-                      <input
-                        type="checkbox"
-                        aria-label={`Select ${letter.message_id}`}
-                        checked={selected.has(letter.message_id)}
-                        onChange={() => toggle(letter.message_id)}
-                      />
-                    ),
-                  },
+                  ...(may("POST /api/v1/dead-letters/redrive")
+                    ? [
+                        {
+                          head: "Select",
+                          cell: (letter: DeadLetterDetails) => (
+                            <input
+                              type="checkbox"
+                              aria-label={`Select ${letter.message_id}`}
+                              checked={selected.has(letter.message_id)}
+                              onChange={() => toggle(letter.message_id)}
+                            />
+                          ),
+                        },
+                      ]
+                    : []),
                   {
                     head: "Message",
                     cell: (letter) => (
-                      <button type="button" className="link mono" onClick={() => setOpened(letter)}>
+                      <button type="button" className="link mono" onClick={() => setOpenedId(letter.message_id)}>
                         {shortId(letter.message_id)}
                       </button>
                     ),
@@ -100,7 +112,11 @@ export function DeadLetters() {
                 ]}
               />
             </div>
-            {opened && <Letter letter={opened} onClose={() => setOpened(null)} />}
+            {rows
+              .filter((letter) => letter.message_id === openedId)
+              .map((letter) => (
+                <Letter key={letter.message_id} letter={letter} onClose={() => setOpenedId("")} />
+              ))}
             {discarding && (
               <DiscardDialog
                 ids={chosen}

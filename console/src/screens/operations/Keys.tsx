@@ -9,11 +9,19 @@ import { Loaded } from "@/components/Loading";
 import { Note } from "@/components/Note";
 import { Age, Time } from "@/components/Time";
 import { Dialog } from "@/shell/Dialog";
-import { KEYS_KEY } from "./queries";
+import { KEYS_KEY, PLATFORMS_KEY } from "./queries";
 import { SimpleTable } from "./Simple";
 import { useAction } from "./useAction";
 
 const ROLES = ["reader", "submitter", "reviewer", "operator", "admin"] as const;
+const DAY_SECONDS = 86_400;
+const LIFETIMES = [
+  [0, "never"],
+  [7, "in 7 days"],
+  [30, "in 30 days"],
+  [90, "in 90 days"],
+  [365, "in a year"],
+] as const;
 
 /** Keys of the API: create one, revoke one. */
 export function Keys() {
@@ -66,11 +74,17 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [roles, setRoles] = useState<ReadonlySet<(typeof ROLES)[number]>>(new Set());
   const [platform, setPlatform] = useState("");
+  const [lifetime, setLifetime] = useState("");
+  const platforms = useQuery({
+    queryKey: PLATFORMS_KEY,
+    queryFn: ({ signal }) => ok(api.GET("/api/platforms", { params: { query: { inactive: true } }, signal })),
+  });
   const [created, setCreated] = useState<KeyCreated | null>(null);
   const create = useAction({
     run: (order: NewKey) => ok(api.POST("/api/v1/keys", { body: order })),
     done: (key) => `Created the key ${key.name}.`,
     refresh: [KEYS_KEY],
+    tells: true,
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -78,7 +92,8 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       roles: [...roles],
       may_name: "allowed",
       ...(name ? { name } : {}),
-      ...(platform ? { platform_id: platform } : {}),
+      ...(platform && roles.has("submitter") ? { platform_id: platform } : {}),
+      ...(lifetime ? { expires_seconds: Number(lifetime) } : {}),
     };
     create.mutate(order, { onSuccess: setCreated });
   };
@@ -121,16 +136,34 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         {roles.has("submitter") && (
           <Field label="Platform" help="The partner application that a submitter submits for.">
             {(field) => (
-              <input
+              <select
                 {...field}
                 required
                 className="input"
                 value={platform}
                 onChange={(event) => setPlatform(event.target.value)}
-              />
+              >
+                <option value="" />
+                {(platforms.data?.platforms ?? []).map((row) => (
+                  <option key={row.platform_id} value={row.platform_id}>
+                    {row.platform_id}: {row.display_name}
+                  </option>
+                ))}
+              </select>
             )}
           </Field>
         )}
+        <Field label="Ends" help="It can be revoked at any time.">
+          {(field) => (
+            <select {...field} className="input" value={lifetime} onChange={(event) => setLifetime(event.target.value)}>
+              {LIFETIMES.map(([days, words]) => (
+                <option key={days} value={days === 0 ? "" : days * DAY_SECONDS}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
         <Button type="submit" kind="primary" disabled={roles.size === 0 || create.isPending}>
           Create
         </Button>

@@ -11,13 +11,14 @@ import { useMay } from "@/shell/session";
 import { Queues } from "../overview/Queues";
 import { Storage } from "../overview/Storage";
 import "../overview/overview.css";
-import { Audit, Platforms, Settings } from "./Administration";
+import { Audit, Settings } from "./Administration";
 import { Callbacks } from "./Callbacks";
 import { Circuits } from "./Circuits";
 import { DeadLetters } from "./DeadLetters";
 import { InstanceTable } from "./InstanceTable";
 import { Keys } from "./Keys";
 import { Parked } from "./Parked";
+import { Platforms } from "./Platforms";
 import { useInstances } from "./queries";
 import "./operations.css";
 

@@ -23,3 +23,5 @@ export function useInstances() {
     refetchInterval: SECONDS,
   });
 }
+
+export const PLATFORMS_KEY = ["platforms", "all"] as const;

@@ -8,6 +8,8 @@ export function useAction<Order, Outcome>(options: {
   run: (order: Order) => Promise<Outcome>;
   done: (outcome: Outcome, order: Order) => string;
   refresh: readonly QueryKey[];
+  /** Whether the screen shows a refusal itself, beside what was refused. */
+  tells?: boolean;
 }) {
   const client = useQueryClient();
   const toast = useToast();
@@ -15,6 +17,7 @@ export function useAction<Order, Outcome>(options: {
     mutationFn: options.run,
     onSuccess: (outcome: Outcome, order: Order) => toast({ text: options.done(outcome, order) }),
     onError: (error) => {
+      if (options.tells) return;
       const { happened, remedy } = wording(asProblem(error));
       toast({ text: `${happened} ${remedy}`, bad: true });
     },

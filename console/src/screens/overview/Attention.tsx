@@ -1,3 +1,5 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, ok } from "@/api/client";
 import { ButtonLink } from "@/components/Button";
 import { Card, Count } from "@/components/Card";
 import { Empty } from "@/components/Empty";
@@ -6,13 +8,29 @@ import { Loaded } from "@/components/Loading";
 import { Glyph } from "@/components/states";
 import { useNow } from "@/live/clock";
 import { useHealth, useReviews } from "@/shell/attention";
-import { concernsOf } from "./attention";
+import { useMay } from "@/shell/session";
+import { concernsOf, type FailedAsset, MOST_FAILED } from "./attention";
+
+function useFailedAssets(): FailedAsset[] {
+  const may = useMay();
+  const report = useQuery({
+    queryKey: ["assets", "failed"],
+    queryFn: ({ signal }) => {
+      const params = { path: { report: "failed" as const }, query: { limit: MOST_FAILED } };
+      return ok(api.GET("/api/assets/reports/{report}", { params, signal }));
+    },
+    enabled: may("GET /api/assets/reports/{report}"),
+    refetchInterval: 30_000,
+  });
+  return (report.data?.rows ?? []) as FailedAsset[];
+}
 
 export function Attention() {
   const health = useHealth();
   const reviews = useReviews();
+  const failed = useFailedAssets();
   const now = useNow();
-  const concerns = health.data ? concernsOf(health.data, reviews, now) : [];
+  const concerns = health.data ? concernsOf(health.data, reviews, failed, now) : [];
   return (
     <Card
       className="c5"

@@ -7,6 +7,7 @@ import { Empty } from "@/components/Empty";
 import { Loaded } from "@/components/Loading";
 import { count, percent } from "@/format/number";
 import { day, shortClock } from "@/format/time";
+import { worstFirst } from "./failures";
 
 type HistogramQuery = UseQueryResult<JobHistogram>;
 
@@ -96,13 +97,15 @@ function Figure({ value, name }: { value: string; name: string }) {
   );
 }
 
+const MOST_WORKFLOWS = 6;
+
 /** Workflows with the share of their jobs that failed. */
 export function Failures({ query, span }: { query: HistogramQuery; span: string }) {
   return (
     <Card className="c5" title="Failures by workflow" aside={span} flush>
       <Loaded query={query} lines={5}>
         {(histogram) => {
-          const rows = histogram.workflows.slice(0, 6);
+          const rows = worstFirst(histogram.workflows).slice(0, MOST_WORKFLOWS);
           const most = Math.max(1, ...rows.map((row) => total(row.counts)));
           if (rows.length === 0) return <Empty title="No jobs in this time">Choose a longer time above.</Empty>;
           return (

@@ -2,30 +2,36 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, ok } from "@/api/client";
-import type { AssetView } from "@/api/schema";
 import { ButtonLink } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { Empty } from "@/components/Empty";
 import { Icon } from "@/components/Icon";
 import { Loaded } from "@/components/Loading";
 import { Glyph, stateWord } from "@/components/states";
-import { moment } from "@/format/time";
+import { Time } from "@/components/Time";
 import { useMay } from "@/shell/session";
+import { thumbnailPath } from "../assets/Thumbnail";
+import { type Publication, publications } from "./publications";
 
+const READ = 60;
 const MOST = 6;
+const SIZE = { width: 128, height: 72 };
 
+/** The assets that reviewers approved last, also those of which a newer revision waits. */
 export function Published() {
   const may = useMay();
-  const assets = useQuery({
-    queryKey: ["assets", "published"],
-    queryFn: () => ok(api.GET("/api/assets", { params: { query: { approval_state: "approved", limit: MOST } } })),
+  const decisions = useQuery({
+    queryKey: ["decisions", "published"],
+    queryFn: ({ signal }) => ok(api.GET("/api/assets/decisions", { params: { query: { limit: READ } }, signal })),
+    enabled: may("GET /api/assets/decisions"),
     refetchInterval: 30_000,
   });
   return (
     <Card className="c7" title="Published lately" aside={<Link href="/assets">All assets</Link>} flush>
-      <Loaded query={assets} lines={4}>
-        {(page) =>
-          page.assets.length === 0 ? (
+      <Loaded query={decisions} lines={4}>
+        {(page) => {
+          const published = publications(page.decisions).slice(0, MOST);
+          return published.length === 0 ? (
             <Empty
               icon="upload"
               title="Nothing is published yet"
@@ -35,40 +41,44 @@ export function Published() {
             </Empty>
           ) : (
             <ul className="tiles">
-              {page.assets.map((asset) => (
-                <Tile key={asset.asset_id} asset={asset} />
+              {published.map((publication) => (
+                <Tile key={publication.asset_id} publication={publication} />
               ))}
             </ul>
-          )
-        }
+          );
+        }}
       </Loaded>
     </Card>
   );
 }
 
-function Tile({ asset }: { asset: AssetView }) {
-  const [shown, setShown] = useState(asset.data_type === "raster");
+function Tile({ publication }: { publication: Publication }) {
+  const { asset_id: id, clearance_state: clearance } = publication;
   return (
     <li>
-      <Link className="tile" href={`/assets/${asset.asset_id}`}>
+      <Link className="tile" href={`/assets/${id}`} title={publication.title ?? publication.stac_item_id}>
         <span className="thumb">
-          {shown ? (
-            <img
-              src={`/raster/assets/${asset.asset_id}/preview.png?max_size=256`}
-              alt=""
-              loading="lazy"
-              onError={() => setShown(false)}
-            />
-          ) : (
-            <Icon name="layers" />
-          )}
+          <Picture assetId={id} />
         </span>
-        <span className="name">{asset.stac_item_id}</span>
+        <span className="name">{publication.stac_item_id}</span>
         <span className="small dim line">
-          <Glyph state={asset.clearance_state} title={stateWord(asset.clearance_state)} />r{asset.revision} ·{" "}
-          {moment(asset.updated_at)}
+          {clearance && <Glyph state={clearance} title={stateWord(clearance)} />}r{publication.revision} ·{" "}
+          <Time at={publication.at} />
         </span>
       </Link>
     </li>
   );
+}
+
+function Picture({ assetId }: { assetId: string }) {
+  const [failed, setFailed] = useState(false);
+  const asset = useQuery({
+    queryKey: ["asset", assetId],
+    queryFn: ({ signal }) => ok(api.GET("/api/assets/{asset_id}", { params: { path: { asset_id: assetId } }, signal })),
+    staleTime: 300_000,
+    retry: false,
+  });
+  const path = asset.data && thumbnailPath(asset.data, SIZE);
+  if (!path || failed) return <Icon name="layers" />;
+  return <img src={path} alt="" loading="lazy" onError={() => setFailed(true)} />;
 }

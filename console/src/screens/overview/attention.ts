@@ -16,17 +16,33 @@ export interface Concern {
 /** A queue whose oldest message waits for longer is named. */
 const SLOW_SECONDS = 60;
 
+/** How many failed submissions are read. */
+export const MOST_FAILED = 100;
+
+/** A submission whose newest revision failed, and that nobody has repeated. */
+export interface FailedAsset {
+  workflow_id?: string | null;
+  last_error?: string | null;
+}
+
 interface Waiting {
   asset_id: string;
   processing_completed_at?: string | null;
 }
 
-export function concernsOf(health: Health, reviews: readonly Waiting[], now: number): Concern[] {
+export function concernsOf(
+  health: Health,
+  reviews: readonly Waiting[],
+  failed: readonly FailedAsset[],
+  now: number,
+): Concern[] {
   return [
     ...reviewsOf(reviews, now),
+    ...failedOf(failed),
     ...letters(health),
     ...processes(health),
     ...queues(health),
+    ...paused(health),
     ...parked(health),
     ...space(health),
   ];
@@ -45,6 +61,22 @@ function reviewsOf(reviews: readonly Waiting[], now: number): Concern[] {
       title: `${plural(reviews.length, "revision")} ${reviews.length === 1 ? "waits" : "wait"} for review`,
       reason: since ? `oldest ${duration((now - Date.parse(since)) / 1000)}` : "new",
       action: { text: "Review", href: "/review" },
+    },
+  ];
+}
+
+function failedOf(assets: readonly FailedAsset[]): Concern[] {
+  const [latest] = assets;
+  if (!latest) return [];
+  const many =
+    assets.length >= MOST_FAILED ? `${MOST_FAILED} or more submissions` : plural(assets.length, "submission");
+  return [
+    {
+      id: "failed-assets",
+      state: "failed",
+      title: `${many} failed`,
+      reason: `${latest.workflow_id ?? "the latest"}: ${latest.last_error ?? "no reason is known"}`,
+      action: { text: "Look at them", href: "/assets?processing_status=failed" },
     },
   ];
 }
@@ -90,6 +122,20 @@ function queues(health: Health): Concern[] {
       reason: `${count(queue.waiting)} wait, oldest ${duration(queue.oldest_seconds ?? 0)}; ${plural(queue.consumers ?? 0, "process", "processes")} take from it`,
       action: { text: "Show", href: "/operations?tab=queues" },
     }));
+}
+
+function paused(health: Health): Concern[] {
+  const jobs = health.jobs.paused ?? 0;
+  if (jobs === 0) return [];
+  return [
+    {
+      id: "paused",
+      state: "paused",
+      title: `${plural(jobs, "job")} ${jobs === 1 ? "is" : "are"} paused`,
+      reason: "nothing new begins until somebody resumes them",
+      action: { text: "Look at them", href: "/jobs?paused=true" },
+    },
+  ];
 }
 
 function parked(health: Health): Concern[] {

@@ -20,7 +20,13 @@ export type Mode = "swipe" | "flicker" | "beside";
 const FLICKER_MILLISECONDS = 700;
 const STEP = 2;
 
-export function CompareMap({ asset, onPointer }: { asset: AssetDetails; onPointer: (x: number, y: number) => void }) {
+interface CompareMapProps {
+  asset: AssetDetails;
+  onPointer: (x: number, y: number) => void;
+  onMap: (map: MapLibre | null) => void;
+}
+
+export function CompareMap({ asset, onPointer, onMap }: CompareMapProps) {
   const before = publicRevision(asset);
   const [mode, setMode] = useAddress<Mode>("mode", "swipe");
   const [divider, setDivider] = useAddress<string>("divider", "50");
@@ -76,8 +82,9 @@ export function CompareMap({ asset, onPointer }: { asset: AssetDetails; onPointe
     (map: MapLibre) => {
       drawNow(map);
       setMaps((both) => ({ ...both, now: map }));
+      onMap(map);
     },
-    [drawNow],
+    [drawNow, onMap],
   );
   const readyOld = useCallback(
     (map: MapLibre) => {

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Map as MapLibre } from "maplibre-gl";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useParams, useSearch } from "wouter";
 import { Button, ButtonLink } from "@/components/Button";
@@ -9,6 +10,7 @@ import { Loading } from "@/components/Loading";
 import { degrees } from "@/components/map/neatline";
 import { Badge } from "@/components/states";
 import { useLiveState } from "@/live";
+import { useScale } from "@/map/Scale";
 import { useAddress } from "@/shell/address";
 import { REVIEWS_KEY, type WaitingAsset } from "@/shell/attention";
 import { useKeys } from "@/shell/keys";
@@ -123,6 +125,8 @@ function Opened({ assetId, waiting, neighbours, onOpen, inbox }: OpenedProps) {
   const [refused, setRefused] = useState(false);
   const [rejecting, setRejecting] = useState(false);
   const [pointer, setPointer] = useState<[number, number] | null>(null);
+  const [map, setMap] = useState<MapLibre | null>(null);
+  const scale = useScale(map);
   const known = useRef(waiting !== undefined);
   known.current ||= waiting !== undefined;
   const client = useQueryClient();
@@ -175,6 +179,7 @@ function Opened({ assetId, waiting, neighbours, onOpen, inbox }: OpenedProps) {
       actions={<Neighbours {...neighbours} assetId={assetId} onOpen={onOpen} />}
       status={[
         ...(pointer ? [`${degrees(pointer[0], 0.0001, "EW")}, ${degrees(pointer[1], 0.0001, "NS")}`] : []),
+        ...(scale ? [`zoom ${scale.zoom.toFixed(1)} · ${scale.number}`] : []),
         <span key="crs" className="desk">
           EPSG:3857
         </span>,
@@ -191,13 +196,17 @@ function Opened({ assetId, waiting, neighbours, onOpen, inbox }: OpenedProps) {
         {!asset ? (
           <section className="compare">
             {reviewed.error ? (
-              <ErrorNote error={reviewed.error} onRetry={() => void reviewed.refetch()} />
+              <ErrorNote
+                error={reviewed.error}
+                onRetry={() => void reviewed.refetch()}
+                elsewhere={{ href: "/review", text: "What waits" }}
+              />
             ) : (
               <Loading lines={8} />
             )}
           </section>
         ) : (
-          <CompareMap key={asset.revision} asset={asset} onPointer={(x, y) => setPointer([x, y])} />
+          <CompareMap key={asset.revision} asset={asset} onPointer={(x, y) => setPointer([x, y])} onMap={setMap} />
         )}
         <aside className="decide" aria-label="Decision">
           {asset && (

@@ -6,11 +6,11 @@ import { asProblem } from "@/api/problem";
 import type { WorkflowDetails } from "@/api/schema";
 import { Button } from "@/components/Button";
 import { ErrorLine } from "@/components/ErrorNote";
-import { Field } from "@/components/Field";
 import { shortId } from "@/format/number";
 import { useKeys } from "@/shell/keys";
 import { useToast } from "@/shell/toasts";
-import { type InputDeclaration, isRequired, textOf, valuesOf } from "./inputs";
+import { InputFields } from "./InputFields";
+import { type InputDeclaration, valuesOf } from "./inputs";
 
 /** More inputs than this stand beside each other, where there is room. */
 const MANY = 4;
@@ -42,43 +42,15 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
     <form className={Object.keys(inputs).length > MANY ? "run stack3 many" : "run stack3"} onSubmit={submit}>
       {refused && <ErrorLine error={refused} />}
       {Object.keys(inputs).length === 0 && <p className="soft">It has no inputs.</p>}
-      {requiredFirst(inputs).map(([name, declaration]) => (
-        <Field
-          key={name}
-          label={name}
-          aside={
-            <span className="dim">{isRequired(declaration) ? `${declaration.type}, required` : declaration.type}</span>
-          }
-          help={declaration.description}
-          wrong={problems[name] ?? refused?.of(name)}
-        >
-          {(field) =>
-            declaration.type === "boolean" || declaration.enum ? (
-              <select
-                {...field}
-                className="input"
-                value={texts[name] ?? ""}
-                onChange={(event) => setTexts({ ...texts, [name]: event.target.value })}
-              >
-                <option value="">{declaration.default == null ? "" : `default: ${textOf(declaration.default)}`}</option>
-                {(declaration.enum ?? [true, false]).map((choice) => (
-                  <option key={textOf(choice)} value={textOf(choice)}>
-                    {textOf(choice)}
-                  </option>
-                ))}
-              </select>
-            ) : (
-              <input
-                {...field}
-                className="input mono"
-                placeholder={declaration.default == null ? "" : textOf(declaration.default)}
-                value={texts[name] ?? ""}
-                onChange={(event) => setTexts({ ...texts, [name]: event.target.value })}
-              />
-            )
-          }
-        </Field>
-      ))}
+      <InputFields
+        inputs={inputs}
+        texts={texts}
+        onChange={(next) => {
+          setTexts(next);
+          setProblems({});
+        }}
+        wrong={(name) => problems[name] ?? refused?.of(name)}
+      />
       <div className="line go">
         <Button type="submit" kind="primary" size="large" icon="play" disabled={run.isPending}>
           Run
@@ -87,8 +59,4 @@ export function RunForm({ workflow }: { workflow: WorkflowDetails }) {
       </div>
     </form>
   );
-}
-
-function requiredFirst(inputs: Record<string, InputDeclaration>): [string, InputDeclaration][] {
-  return Object.entries(inputs).sort(([, one], [, other]) => Number(isRequired(other)) - Number(isRequired(one)));
 }

@@ -19,7 +19,7 @@ from geomill.contract.jobs import (
 )
 from geomill.domain.states import JobStatus
 from geomill.errors import InputError, Problem
-from geomill.store import job_lists
+from geomill.store import assets, job_lists
 from geomill.store.job_lists import JobFilter
 from geomill.store.pool import Connection
 
@@ -50,6 +50,14 @@ def asks_for_claimed(filters: JobFilters) -> bool:
 
 
 async def page(conn: Connection, job_queue: str, options: JobListOptions) -> JobPage:
+    """Return a page of jobs with the names of their assets."""
+    listed = await _page(conn, job_queue, options)
+    names = await assets.item_ids(conn, (job.asset_id for job in listed.jobs if job.asset_id))
+    named = [job.model_copy(update={"asset_name": names.get(job.asset_id or "")}) for job in listed.jobs]
+    return JobPage(jobs=named, next_cursor=listed.next_cursor)
+
+
+async def _page(conn: Connection, job_queue: str, options: JobListOptions) -> JobPage:
     chosen = job_filter(options)
     section, moment, last = cursors.unpack(options.cursor, str, str, str) if options.cursor else (WAITING, "", "")
     if section not in (WAITING, CLAIMED):

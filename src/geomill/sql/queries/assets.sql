@@ -159,6 +159,10 @@ WHERE approval_state = 'pending_review' AND processing_status = 'completed' AND 
 ORDER BY processing_completed_at, asset_id
 LIMIT %(limit)s;
 
+-- name: item_ids
+-- The ids in the catalogue, by asset.
+SELECT asset_id, stac_item_id FROM app.geospatial_assets WHERE asset_id = ANY (%(asset_ids)s::text[]);
+
 -- name: revisions
 SELECT {columns of app.asset_revisions} FROM app.asset_revisions WHERE asset_id = %(asset_id)s ORDER BY revision DESC LIMIT %(limit)s;
 

@@ -58,6 +58,7 @@ SELECT {columns of listed}, line, (
     AND (%(workflow_id)s::text IS NULL OR workflow_id = %(workflow_id)s)
     AND (%(statuses)s::dagapp.job_status[] IS NULL OR status = ANY (%(statuses)s::dagapp.job_status[]))
     AND (%(parked)s::boolean IS NULL OR (parked_at IS NOT NULL) = %(parked)s)
+    AND (%(paused)s::boolean IS NULL OR (paused_at IS NOT NULL AND status IN ('pending', 'running')) = %(paused)s)
     AND (%(error)s::text IS NULL OR strpos(lower(error_message), lower(%(error)s)) > 0)
 ) AS matches
 FROM examined
