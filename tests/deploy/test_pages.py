@@ -124,3 +124,29 @@ def test_the_page_of_sizes_has_those_of_the_manifests() -> None:
             re.sub(r"(?=[MG]i)", " ", resources["limits"]["memory"]) + "B",
         )
         assert rows[workload.name] == asked
+
+
+def test_the_page_of_roles_gives_each_process_the_databases_of_the_manifests() -> None:
+    """A gateway without the external database could not hide a revoked asset at once."""
+    page = (HOW_TO / "use-a-managed-postgresql.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^ *\| `geomill ([\w -]+)` \| (\S+) \|(.*)\|$", page, re.MULTILINE)
+    named = {
+        words: {*re.findall(r"GEOMILL_\w+_URL", also), *(["GEOMILL_DATABASE_URL"] if role != "none" else [])}
+        for words, role, also in rows
+    }
+    workloads = Overlay("postgres").workloads
+    used = {
+        words: {
+            name
+            for name in {**workloads[workload].settings, **workloads[workload].secrets}
+            if name.endswith("DATABASE_URL")
+        }
+        for workload, words in {
+            "orchestrator": "orchestrator",
+            "worker-light": "worker",
+            "gateway": "gateway",
+            "internal": "serve --zone internal",
+            "external": "serve --zone external",
+        }.items()
+    }
+    assert named == used

@@ -108,7 +108,7 @@ def _last_task(row: dict[str, Any]) -> str:
 
 
 async def _running(conn: Connection, job_id: str) -> dict[str, dict[str, Any]]:
-    cursor = await conn.execute(queries("queue").running, {"prefix": f"{job_id}:%"})
+    cursor = await conn.execute(queries("queue").running, {"prefix": f"{job_id}:"})
     return {row["task_id"]: row for row in await cursor.fetchall()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address, ip_network
 
 import pytest
 
@@ -177,7 +178,9 @@ def selects(selector: dict[str, str], workload: Workload) -> bool:
     return selector.items() <= workload.labels.items()
 
 
-PORTS_OUT = {"postgres": {53, 80, 443, 5432}, "servicebus": {53, 80, 443, 5432, 5671}}
+PORTS_OUT = {"postgres": {53, 443, 5432}, "servicebus": {53, 443, 5432, 5671}}
+ENGINE = ("orchestrator", "worker-light", "worker-heavy")
+METADATA = ip_address("169.254.169.254")
 
 
 @pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
@@ -191,16 +194,28 @@ def test_the_network_admits_the_links_that_are_used_and_no_others(overlay: Overl
         assert inward == ({workload.port} if workload.port else set())
         if workload.name == "migrate":
             assert outward == {53, 5432}
-        elif workload.name in ("internal", "external"):
-            assert outward == PORTS_OUT["postgres"]
         else:
-            assert outward == PORTS_OUT[overlay.name]
+            assert outward == PORTS_OUT[overlay.name if workload.name in ENGINE else "postgres"]
 
 
-def test_port_80_leads_to_the_metadata_service_alone() -> None:
-    rules = [
-        rule for p in OVERLAY.of_kind("NetworkPolicy") for rule in p["spec"].get("egress", []) if 80 in ports([rule])
+@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_no_pod_reaches_the_metadata_service_of_its_machine(overlay: Overlay) -> None:
+    """It hands out tokens of the machine's own identity, to a worker that a hostile file has taken over as well."""
+    blocks = [
+        target["ipBlock"]
+        for policy in overlay.of_kind("NetworkPolicy")
+        for rule in policy["spec"].get("egress", [])
+        for target in rule["to"]
+        if "ipBlock" in target
     ]
-    assert rules
-    for rule in rules:
-        assert rule["to"] == [{"ipBlock": {"cidr": "169.254.169.254/32"}}]
+    assert blocks
+    for block in blocks:
+        if METADATA in ip_network(block["cidr"]):
+            assert any(METADATA in ip_network(hole) for hole in block.get("except", []))
+
+
+@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_no_setting_names_an_identity_for_several_accounts(overlay: Overlay) -> None:
+    """Each service account has its own. Workload identity tells each pod which, and a setting for all would win."""
+    for workload in overlay.workloads.values():
+        assert not {"MANAGED_IDENTITY_CLIENT_ID", "AZURE_CLIENT_ID"} & set(workload.settings)

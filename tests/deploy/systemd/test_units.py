@@ -21,6 +21,7 @@ from tests.deploy.commands import refusal
 from tests.deploy.kubernetes.manifests import Overlay, option
 
 FOLDER = Path(__file__).parents[3] / "deploy/systemd"
+PAGE = Path(__file__).parents[3] / "docs/how-to/run-on-many-machines.md"
 PROGRAM = "/opt/geomill/venv/bin/geomill"
 EXPOSURE = 2.1
 """The most that `systemd-analyze security` may find open, of ten."""
@@ -86,6 +87,36 @@ def test_systemd_complains_about_a_misspelt_line(installed: Path) -> None:
     file = installed / "geomill-gateway.service"
     file.write_text(file.read_text().replace("WatchdogSec", "WatchdogSeconds"))
     assert "WatchdogSeconds" in complaints(file)[0]
+
+
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
+def drop_ins() -> dict[str, str]:
+    """The files for zones in folders, by their places, as the page has them."""
+    pattern = r"^`/etc/systemd/system/(\S+\.d/\S+\.conf)`[^`]*```ini\n(.*?)^```"
+    return dict(re.findall(pattern, page(), re.MULTILINE | re.DOTALL))
+
+
+def test_the_page_creates_every_user() -> None:
+    created = re.findall(r"^ *# useradd .* (\S+)$", page(), re.MULTILINE)
+    assert set(created) == {unit.value("User") for unit in UNITS.values()}
+
+
+@needs_systemd
+@every_unit
+def test_systemd_understands_the_files_for_zones_in_folders(unit: Unit, installed: Path) -> None:
+    assert len(drop_ins()) == 2
+    for place, text in drop_ins().items():
+        (installed / place).parent.mkdir(exist_ok=True)
+        (installed / place).write_text(text, encoding="utf-8")
+    assert complaints(installed / unit.file.name) == []
+
+
+def test_the_external_server_does_not_see_folders_of_the_inside() -> None:
+    hidden = re.findall(r"^InaccessiblePaths=(.*)$", drop_ins()["geomill-external.service.d/zones.conf"], re.MULTILINE)
+    assert hidden == ["/srv/geomill/bronze /srv/geomill/silver /etc/geomill -/var/lib/geomill"]
 
 
 @needs_systemd

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from geomill.domain.engine.message import JobQueueMessage
-from geomill.domain.entity import Key
 from geomill.domain.ids import id_of_key
 from geomill.domain.jsonvalue import to_json
 
 SUBMITTER = "service-bus"
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+"""PostgreSQL holds times that Python cannot read: a job with one of them could not be shown, nor any list with it."""
 
 
 def _storable(value: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +27,15 @@ def _plain(text: str) -> str:
     return text
 
 
+def _plausible(moment: datetime) -> datetime:
+    if not EARLIEST <= moment < LATEST:
+        raise ValueError(f"must be between the years {EARLIEST.year} and {LATEST.year}")
+    return moment
+
+
 Text = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_plain)]
+JobId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""The id of a job is part of URLs, of paths in the store and of the ids of its tasks."""
 
 
 class ForeignSubmission(BaseModel):
@@ -37,13 +47,13 @@ class ForeignSubmission(BaseModel):
     input_params: Annotated[dict[str, Any], AfterValidator(_storable)] = Field(
         default_factory=dict, validation_alias=AliasChoices("input_params", "inputs")
     )
-    job_id: Key | None = None
+    job_id: JobId | None = None
     correlation_id: Text | None = None
     submitted_by: Text | None = None
     callback_url: Annotated[str, Field(max_length=512)] | None = None
     idempotency_key: Text | None = None
     priority: Annotated[int, Field(ge=0, le=10)] = 0
-    submitted_at: AwareDatetime | None = None
+    submitted_at: Annotated[AwareDatetime, AfterValidator(_plausible)] | None = None
     message_id: Annotated[str, Field(max_length=128)] | None = None
 
     @classmethod

@@ -4,7 +4,8 @@
                  └────► a dead letter in the database, and one in Service Bus, with the same reason
 
 The message is settled only after the row is written, so a crash costs a redelivery. A message without a job id gets one
-that follows from its message id, so a redelivery is the same job. Whoever may send to the queue counts as an operator:
+that follows from its message id, so a redelivery is the same job. Another submission with an id that is taken is
+refused: its sender would wait for a job that nobody makes. Whoever may send to the queue counts as an operator:
 the roles of Service Bus decide who that is.
 
 The refused body is kept as text that no claim accepts, so nobody can send it again from the dead letters without the
@@ -26,14 +27,16 @@ from pydantic import ValidationError
 
 from geomill.domain.access.confidential import new_reference
 from geomill.domain.engine.foreign import ForeignSubmission
+from geomill.domain.engine.job import JobOrder
 from geomill.domain.engine.message import JobQueueMessage, malformed
-from geomill.engine.submit import submit
-from geomill.errors import BusUnavailable, Forbidden, InputError, NotFoundError, UnavailableError
+from geomill.engine.submit import require_repetition, submit
+from geomill.errors import BusUnavailable, ConflictError, Forbidden, InputError, NotFoundError, UnavailableError
 from geomill.queues import postgres as queue
 from geomill.queues.broker import MALFORMED
 from geomill.queues.servicebus import Bus
 from geomill.queues.servicebus.bus import ANSWER_SECONDS
 from geomill.queues.servicebus.problems import bus_error
+from geomill.store import jobs
 from geomill.store.duties import Duties
 from geomill.store.passing import passes
 from geomill.store.pool import Connection, Pool, transaction_time
@@ -134,7 +137,12 @@ class Entrance:
         if isinstance(order, Refusal):
             return order
         try:
+            if first := await self._first(conn, order):
+                require_repetition(self.workflow_registry, first, order)
+                return None
             await submit(conn, self.workflow_registry, self.job_queue, order)
+        except ConflictError as error:
+            return Refusal("Conflict", f"the id '{order.job_id}' is taken: {error.message}")
         except NotFoundError as error:
             return Refusal("WorkflowNotFound", error.message)
         except Forbidden as error:
@@ -142,6 +150,13 @@ class Entrance:
         except InputError as error:
             return Refusal("InvalidInputs", error.message)
         return None
+
+    async def _first(self, conn: Connection, order: JobQueueMessage) -> JobOrder | None:
+        """Return the submission that has the id or the key already. It may be claimed between the first two looks."""
+        standing = await jobs.waiting(conn, self.job_queue, order.job_id) or await jobs.find(conn, order.job_id)
+        if standing or not order.idempotency_key:
+            return standing
+        return await jobs.by_idempotency_key(conn, order.idempotency_key)
 
     def _read(self, message: ServiceBusReceivedMessage) -> JobQueueMessage | Refusal:
         try:

@@ -366,7 +366,7 @@ WHERE NOT EXISTS (
 -- The leased tasks of a job, with their progress.
 SELECT message_id AS task_id, leased_by, started_at, progress, progress_message
 FROM dagapp.dag_queue
-WHERE lease_token IS NOT NULL AND message_id LIKE %(prefix)s;
+WHERE lease_token IS NOT NULL AND starts_with(message_id, %(prefix)s::text);
 
 -- name: notify
 SELECT pg_notify(channel, payload) FROM unnest(%(channels)b::text[], %(payloads)b::text[]) AS call (channel, payload);

@@ -108,6 +108,10 @@ async def test_a_settlement_that_is_lost_makes_no_second_job(
         ({"workflow_id": "hello_world", "input_params": {"nam": "Ada"}}, "InvalidInputs", "nam"),
         ({"workflow_id": "export_asset", "input_params": {}}, "Forbidden", "export_asset"),
         ({**HELLO, "callback_url": "http://"}, "InvalidInputs", "callback_url"),
+        ({**HELLO, "job_id": "../../silver"}, "MalformedMessage", "job_id: String should match pattern"),
+        ({**HELLO, "job_id": "%"}, "MalformedMessage", "job_id: String should match pattern"),
+        ({**HELLO, "submitted_at": "9999-12-31T23:59:59-12:00"}, "MalformedMessage", "submitted_at: Value error"),
+        ({**HELLO, "submitted_at": "0001-01-01T00:00:00+12:00"}, "MalformedMessage", "submitted_at: Value error"),
     ],
 )
 async def test_a_refused_message_is_a_dead_letter_with_its_reason(
@@ -117,6 +121,23 @@ async def test_a_refused_message_is_a_dead_letter_with_its_reason(
     shown = await refused(platform, peer)
     assert shown[0] == reason
     assert description in shown[1]
+
+
+@pytest.mark.parametrize("name", ["job_id", "idempotency_key", "message_id"])
+async def test_another_submission_with_an_id_that_is_taken_is_refused(
+    platform: EnginePlatform, bus: Bus, peer: RunningPeer, name: str
+) -> None:
+    """Its sender would otherwise wait for ever for a job that nobody makes."""
+    await send(bus, {**HELLO, name: "k"}, "first")
+    [row] = await platform.rows_soon("SELECT job_id FROM dagapp.dag_jobs")
+    await platform.ended(row["job_id"])
+    await send(bus, {**HELLO, name: "k"}, "first again")
+    await send(bus, {"workflow_id": "hello_world", "input_params": {"name": "Eve"}, name: "k"}, "other")
+    await until(lambda: peer.tell("depth", JOBS_QUEUE)["dead"])
+    [[reason, description]] = peer.tell("depth", JOBS_QUEUE)["dead"]
+    assert reason == "Conflict"
+    assert "input_params.name" in description
+    assert len(await jobs_of(platform)) == 1
 
 
 @pytest.mark.parametrize(
