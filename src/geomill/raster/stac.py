@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import pyproj
 from pydantic import BaseModel
 
 from geomill.datasets.documents import put_document
@@ -109,6 +108,8 @@ def _projection(parts: RasterItemParts) -> dict[str, Any]:
 
 def _wkt2(text: str) -> str:
     """GDAL writes WKT in the older version, unless it is asked for the other."""
+    import pyproj  # heavy, and few rasters have a system without a code
+
     return pyproj.CRS.from_wkt(text).to_wkt()
 
 
