@@ -46,7 +46,7 @@ def _coarsened(valid: NDArray[np.bool_], affine: Affine) -> tuple[NDArray[np.boo
         height, width = (length + length % 2 for length in valid.shape)
         even = np.zeros((height, width), bool)
         even[: valid.shape[0], : valid.shape[1]] = valid
-        valid = even.reshape(height // 2, 2, width // 2, 2).any(axis=(1, 3))
+        valid = np.logical_or.reduce(even.reshape(height // 2, 2, width // 2, 2), axis=(1, 3))
         affine = affine @ Affine.scale(2)
     return valid, affine
 
