@@ -55,7 +55,7 @@ def run() -> list[Figure]:
 @dataclass(frozen=True)
 class Others:
     bare_url: str
-    procrastinate: peer.Peer
+    procrastinate: peer.Procrastinate
 
     def bare_step(self) -> float:
         return bare.chain_step_milliseconds(self.bare_url)

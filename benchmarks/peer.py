@@ -49,7 +49,7 @@ def workers(url: str, count: int = 2) -> Iterator[None]:
             process.wait()
 
 
-class Peer:
+class Procrastinate:
     """Asks a process of its own, since the app reads its address when it is imported."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -74,12 +74,12 @@ class Peer:
 
 
 @contextmanager
-def running(url: str) -> Iterator[Peer]:
+def running(url: str) -> Iterator[Procrastinate]:
     environ = {**os.environ, "PEER_URL": url, "PYTHONPATH": str(ROOT)}
     code = "import asyncio; from benchmarks import peer; asyncio.run(peer.answer())"
     command, pipe = [sys.executable, "-c", code], subprocess.PIPE
     with workers(url), subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True) as process:
-        peer = Peer(process)
+        peer = Procrastinate(process)
         peer.chain_milliseconds()
         yield peer
         process.kill()

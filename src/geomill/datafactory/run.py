@@ -11,7 +11,7 @@ EXPORT_ID = "exportId"
 LONGEST_MESSAGE = 500
 
 
-class RunState(StrEnum):
+class PipelineRunState(StrEnum):
     QUEUED = "Queued"
     IN_PROGRESS = "InProgress"
     SUCCEEDED = "Succeeded"
@@ -20,13 +20,13 @@ class RunState(StrEnum):
     CANCELLED = "Cancelled"
 
 
-ENDED = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
+ENDED = (PipelineRunState.SUCCEEDED, PipelineRunState.FAILED, PipelineRunState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineRun:
     run_id: str
-    state: RunState
+    state: PipelineRunState
     export_id: str
     begun_at: str
     """As the answer writes it. Such texts sort by time."""
@@ -39,7 +39,7 @@ class PipelineRun:
     @property
     def useful(self) -> bool:
         """Whether it copies the files, or has copied them."""
-        return self.state in (RunState.QUEUED, RunState.IN_PROGRESS, RunState.SUCCEEDED)
+        return self.state in (PipelineRunState.QUEUED, PipelineRunState.IN_PROGRESS, PipelineRunState.SUCCEEDED)
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Self:
@@ -47,7 +47,7 @@ class PipelineRun:
         parameters = answer.get("parameters") or {}
         return cls(
             run_id=str(answer["runId"]),
-            state=RunState(answer["status"]),
+            state=PipelineRunState(answer["status"]),
             export_id=str(parameters.get(EXPORT_ID, "")),
             begun_at=str(answer.get("runStart") or answer.get("lastUpdated") or ""),
             message=str(answer.get("message") or "")[:LONGEST_MESSAGE],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from geomill.datafactory.client import FactoryClient, factory_client
-from geomill.datafactory.run import PipelineRun, RunState
+from geomill.datafactory.run import PipelineRun, PipelineRunState
 from geomill.datafactory.running import ended, run_for
 from geomill.domain.assets.factory import FactoryPlace
 from geomill.domain.engine.job import JobPurpose
@@ -41,10 +41,10 @@ async def copy_by_pipeline(ctx: HandlerContext[CopyByPipelineParams]) -> CopyByP
     async with factory_client(params.factory, ctx.storage.recipe.azure.client_id) as factory:
         run_id = await _started(ctx, factory, order, files)
         run = await _watched(ctx, factory, run_id)
-    if run.state is RunState.SUCCEEDED:
+    if run.state is PipelineRunState.SUCCEEDED:
         return CopyByPipelineOutput(run_id=run_id, files=len(files))
     reason = f": {run.message}" if run.message else ""
-    if run.state is RunState.CANCELLED:
+    if run.state is PipelineRunState.CANCELLED:
         raise HandlerError(
             f"the run {run_id} of Data Factory was cancelled{reason}", code="data_factory_cancelled", retryable=False
         )
