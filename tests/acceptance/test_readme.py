@@ -23,7 +23,7 @@ SHOWN = (
     "docs/tutorial/first-stage-job.md",
     "docs/how-to/write-a-handler.md",
 )
-VARYING = re.compile(r"…|[0-9a-f]{8}-|\d\d:\d\d|^[○●]|^ job ")
+VARYING = re.compile(r"…|[0-9a-f]{8}-|\d\d:\d\d|^[○●]|^job ")
 """Lines that differ from run to run: ids, times, states that may be too short to be seen."""
 
 

@@ -10,8 +10,6 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
-from rich.console import Console
-from rich.table import Column, Table
 
 from geomill.cli import asset_links
 from geomill.cli.client import gateway
@@ -27,7 +25,7 @@ from geomill.cli.metadata import (
     metadata_of,
 )
 from geomill.cli.options import ChosenWorkflow, PlatformOption, ProcessingOptions, json_pairs, text_pairs
-from geomill.cli.printing import Json
+from geomill.cli.printing import Json, print_table
 from geomill.client import Client
 from geomill.contract.assets import AssetDetails, AssetStatus, AssetView
 from geomill.contract.submissions import DecisionMade
@@ -37,6 +35,8 @@ from geomill.remedies import Channel, worded
 from geomill.store.reports import ReportName
 
 app = typer.Typer(no_args_is_help=True, help="Publish data, follow its progress and review it.")
+COLUMNS = ("asset", "platform", "identifiers", "revision", "processing", "approval", "clearance")
+NO_ASSETS = "There are no such assets. Submit one with 'geomill assets submit FILE …'."
 
 app.command()(asset_links.links)
 app.command("open")(asset_links.open_viewer)
@@ -172,10 +172,8 @@ def list_assets(
         )
     if as_json:
         _print_json(page.assets)
-    elif page.assets:
-        Console().print(_table(page.assets))
     else:
-        typer.echo("There are no such assets. Submit one with 'geomill assets submit FILE …'.")
+        print_table(COLUMNS, map(_row, page.assets), empty=NO_ASSETS)
 
 
 @app.command()
@@ -283,13 +281,8 @@ def report(
         rows = client.assets.report(name.value, seconds=seconds).rows
     if as_json:
         _print_json(rows)
-    elif rows:
-        table = Table(*rows[0], box=None)
-        for row in rows:
-            table.add_row(*("" if value is None else str(value) for value in row.values()))
-        Console().print(table)
     else:
-        typer.echo("The report is empty.")
+        print_table(list(rows[0]) if rows else (), (list(row.values()) for row in rows), empty="The report is empty.")
 
 
 def _decide(decide: Callable[[Client], DecisionMade], *, as_json: bool) -> None:
@@ -345,15 +338,10 @@ def _print_status(state: AssetStatus, *, as_json: bool) -> None:
     typer.echo("\n".join(lines))
 
 
-def _table(assets: Sequence[AssetView]) -> Table:
-    table = Table(
-        Column("asset", no_wrap=True), "platform", "identifiers", "rev", "processing", "approval", "clearance", box=None
-    )
-    for asset in assets:
-        refs = ", ".join(str(value) for value in asset.platform_refs.values())
-        states = (asset.processing_status, asset.approval_state, asset.clearance_state)
-        table.add_row(asset.asset_id, asset.platform_id, refs, str(asset.revision), *states)
-    return table
+def _row(asset: AssetView) -> tuple[object, ...]:
+    refs = list(asset.platform_refs.values())
+    states = (asset.processing_status, asset.approval_state, asset.clearance_state)
+    return asset.asset_id, asset.platform_id, refs, asset.revision, *states
 
 
 def _readable(asset: AssetDetails) -> str:

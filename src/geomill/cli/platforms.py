@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_jsonable_python
-from rich.console import Console
-from rich.table import Table
 
 from geomill.cli.client import gateway
-from geomill.cli.printing import Json
+from geomill.cli.printing import Json, print_table
 from geomill.domain.assets.platform import Platform, own_container
 from geomill.errors import InputError
 
@@ -53,13 +51,12 @@ def list_platforms(
     if as_json:
         typer.echo(json.dumps(to_jsonable_python(platforms), indent=2))
         return
-    table = Table("platform", "name", "identifiers", "active", box=None)
-    for platform in platforms:
-        refs = [*platform.required_refs, *(f"[{name}]" for name in platform.optional_refs)]
-        table.add_row(
-            platform.platform_id, platform.display_name, ", ".join(refs), "yes" if platform.is_active else "no"
-        )
-    Console().print(table)
+    print_table(("platform", "name", "identifiers", "active"), map(_row, platforms), empty="There are no platforms.")
+
+
+def _row(platform: Platform) -> tuple[str, ...]:
+    refs = [*platform.required_refs, *(f"[{name}]" for name in platform.optional_refs)]
+    return platform.platform_id, platform.display_name, ", ".join(refs), "yes" if platform.is_active else "no"
 
 
 @app.command()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from geomill.cli.client import gateway_or_database
 from geomill.cli.printing import Json, print_json, print_table
@@ -40,7 +37,7 @@ def list_workflows(as_json: Json = False) -> None:
         _print_json([_summary(workflow) for workflow in workflows])
         return
     rows = [(w.workflow_id, str(w.version), _shortened(list(w.inputs)), w.name) for w in workflows]
-    _print_table(("WORKFLOW", "VERSION", "INPUTS", "NAME"), rows)
+    print_table(("workflow", "version", "inputs", "name"), rows, empty="There are no workflows.")
 
 
 @app.command()
@@ -194,10 +191,10 @@ def _print_workflow(workflow: Workflow) -> None:
     typer.echo("")
     if workflow.inputs:
         rows = [(name, d.type, _default_text(d), d.description or "") for name, d in workflow.inputs.items()]
-        _print_table(("INPUT", "TYPE", "GIVEN", "DESCRIPTION"), rows)
+        print_table(("input", "type", "value", "description"), rows, empty="")
         typer.echo("")
     nodes = [(name, node.type, _work(node), _next(node)) for name, node in workflow.nodes.items()]
-    _print_table(("NODE", "TYPE", "HANDLER", "NEXT"), nodes)
+    print_table(("node", "type", "handler", "next"), nodes, empty="")
 
 
 def _shortened(names: list[str]) -> str:
@@ -225,21 +222,6 @@ def _next(node: Node) -> str:
     if not isinstance(node, ConditionalNode):
         return ", ".join(targets(node))
     return "; ".join(f"{branch.condition or 'otherwise'} → {', '.join(branch.next)}" for branch in node.branches)
-
-
-def _print_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table on a terminal, and aligned columns of plain text elsewhere."""
-    console = Console()
-    if console.is_terminal:
-        table = Table(*head, box=None, pad_edge=False)
-        for row in rows:
-            table.add_row(*(escape(cell) for cell in row))
-        console.print(table)
-        return
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    for row in (head, *rows):
-        cells = zip(row, widths, strict=True)
-        typer.echo("  ".join(" ".join(cell.split("\n")).ljust(width) for cell, width in cells).rstrip())
 
 
 def _print_json(value: Any) -> None:

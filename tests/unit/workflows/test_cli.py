@@ -31,7 +31,7 @@ def succeed(*arguments: str | Path) -> str:
 
 def test_list() -> None:
     lines = succeed("list").splitlines()
-    assert lines[0].split() == ["WORKFLOW", "VERSION", "INPUTS", "NAME"]
+    assert lines[0].split() == ["workflow", "version", "inputs", "name"]
     assert any(line.split() == ["hello_world", "1", "name", "Hello,", "World"] for line in lines)
 
 
