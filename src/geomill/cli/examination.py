@@ -158,9 +158,7 @@ async def examine_external(url: str | None) -> Diagnosis:
             steps, catalogue = await lacking(conn, EXTERNAL_TABLES), await pgstac.installed(conn)
     except GeomillError as error:
         return Diagnosis.of(subject, error)
-    except (
-        psycopg.errors.InsufficientPrivilege
-    ) as error:  # as a gateway, which only hides entries
+    except psycopg.errors.InsufficientPrivilege as error:  # as a gateway, which only hides entries
         return _unread(subject, error)
     if steps:
         return Diagnosis(Level.FAIL, subject, f"the schema is incomplete: {steps[0]}", "run 'geomill db migrate'")
