@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -29,6 +30,7 @@ PYTHON = "/usr/bin/python3"
 REAL = os.environ.get("TEST_SERVICE_BUS")
 LEFT_OPEN = "ignore:.*(StreamWriter|SelectorTransport|socket.socket).*:pytest.PytestUnraisableExceptionWarning"
 """The library of Azure leaves connections that broke to the garbage collector."""
+RUN = os.urandom(8).hex()
 NO_PROTON = "the peer needs python3-qpid-proton, which script/setup --tests installs"
 
 
@@ -52,6 +54,12 @@ class RunningPeer:
         answer = json.loads(self.process.stdout.readline())
         assert isinstance(answer, dict)
         return answer
+
+
+def own(text: str) -> str:
+    """Return a message id that no other test and no earlier run has: Service Bus remembers ids for minutes."""
+    test = os.environ["PYTEST_CURRENT_TEST"].rsplit(" ", 1)[0]
+    return f"{crc32(f'{RUN} {test}'.encode()):08x} {text}"
 
 
 def has_proton() -> bool:

@@ -145,10 +145,7 @@ async def examine_database(url: str, data: Path) -> list[Diagnosis]:
             try:
                 findings += [await _admin_key(conn, data), *await _platform(conn)]
             except psycopg.errors.InsufficientPrivilege as error:
-                message = f"this role may not read all tables: {error.diag.message_primary}"
-                findings.append(
-                    Diagnosis(Level.WARN, "platform", message, "run 'geomill doctor' as the owner of the database")
-                )
+                findings.append(_unread("platform", error))
         return findings
 
 
@@ -161,9 +158,16 @@ async def examine_external(url: str | None) -> Diagnosis:
             steps, catalogue = await lacking(conn, EXTERNAL_TABLES), await pgstac.installed(conn)
     except GeomillError as error:
         return Diagnosis.of(subject, error)
+    except psycopg.errors.InsufficientPrivilege as error:  # as a gateway, which only hides entries
+        return _unread(subject, error)
     if steps:
         return Diagnosis(Level.FAIL, subject, f"the schema is incomplete: {steps[0]}", "run 'geomill db migrate'")
     return Diagnosis(Level.OK, subject, f"up to date, pgstac {catalogue}")
+
+
+def _unread(subject: str, error: psycopg.errors.InsufficientPrivilege) -> Diagnosis:
+    message = f"this role may not read all tables: {error.diag.message_primary}"
+    return Diagnosis(Level.WARN, subject, message, "run 'geomill doctor' as the owner of the database")
 
 
 def _server(fitness: Fitness, catalogue: str | None) -> Diagnosis:

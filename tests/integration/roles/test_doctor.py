@@ -58,5 +58,12 @@ async def test_each_role_may_ask(split: Split, role: DatabaseRole, tmp_path: Pat
     assert not [finding for finding in findings if finding.level is Level.FAIL]
 
 
+async def test_the_gateway_s_role_may_ask_of_the_external_database(split: Split) -> None:
+    """It hides entries there, and reads nothing else. Pages have operators run the doctor beside a gateway."""
+    finding = await examine_external(split.url(DatabaseRole.GATEWAY, outside=True))
+    assert finding.level is Level.WARN
+    assert "permission denied" in finding.message
+
+
 async def test_the_external_server_s_role_may_ask_of_its_database(split: Split) -> None:
     assert (await examine_external(split.url(DatabaseRole.EXTERNAL, outside=True))).level is Level.OK

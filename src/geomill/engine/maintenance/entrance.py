@@ -72,6 +72,7 @@ class Entrance:
     workflow_registry: WorkflowRegistry
     job_queue: str
     duties: Duties
+    _trouble: str = ""
 
     async def run(self) -> None:
         """Run as a duty of the orchestrator, beside its main loop."""
@@ -80,7 +81,7 @@ class Entrance:
                 async with self.bus.receiver(self.job_queue) as receiver:
                     while True:
                         await self.run_once(receiver)
-                        self.duties.passed(DUTY)
+                        self._passed()
             except (BusUnavailable, UnavailableError) as error:
                 self._failed(error)
             except psycopg.Error as error:
@@ -89,8 +90,18 @@ class Entrance:
                 self._failed(error)
             await asyncio.sleep(PAUSE_SECONDS)
 
+    def _passed(self) -> None:
+        if self._trouble:
+            log.info("submissions are taken from Service Bus again")
+        self._trouble = ""
+        self.duties.passed(DUTY)
+
     def _failed(self, error: Exception) -> None:
-        log.warning("submissions cannot be taken from Service Bus, which is tried again: %s", error)
+        """Log each trouble once: Service Bus may be away for hours."""
+        trouble = str(error)  # the error itself holds the connection that broke
+        if self._trouble != trouble:
+            log.warning("submissions cannot be taken from Service Bus, which is tried again: %s", trouble)
+        self._trouble = trouble
         self.duties.failed(DUTY, error)
 
     async def run_once(self, receiver: ServiceBusReceiver) -> int:

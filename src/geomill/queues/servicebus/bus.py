@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -152,7 +153,7 @@ async def open_bus(options: BusOptions) -> AsyncIterator[Bus]:
 
 
 def make_bus(options: BusOptions) -> Bus:
-    """Return a client. Raises `SettingsError` if a library is missing."""
+    """Return a client. Raises `SettingsError` if a library is missing, or the connection string is none."""
     try:
         from azure.servicebus.aio import ServiceBusClient
     except ImportError as error:
@@ -160,10 +161,28 @@ def make_bus(options: BusOptions) -> Bus:
             f"GEOMILL_BROKER is servicebus, but a library is missing: {error.name}",
             remedy="run pip install 'geomill[server,azure]'",
         ) from error
+    logging.getLogger("azure").setLevel(logging.WARNING)  # otherwise each attempt to connect is several lines
     common: dict[str, Any] = {"retry_total": 0, "connection_verify": options.certificates}
     if options.connection_string:
+        check_connection_string(options.connection_string)
         return Bus(ServiceBusClient.from_connection_string(options.connection_string, **common))
     return Bus(ServiceBusClient(options.host, IdentityCredential(options.client_id), **common))
+
+
+def check_connection_string(text: str) -> None:
+    """Raise `SettingsError` unless the text leads to a namespace. Messages of the library do not contain the key."""
+    from azure.servicebus import parse_connection_string
+
+    remedy = "copy the connection string of a shared access policy of the namespace, not of one of its queues"
+    try:
+        properties = parse_connection_string(text)
+    except ValueError as error:
+        raise SettingsError(f"SERVICE_BUS_CONNECTION_STRING cannot be used: {error}", remedy=remedy) from None
+    if properties.entity_path:
+        raise SettingsError(
+            f"SERVICE_BUS_CONNECTION_STRING leads to '{properties.entity_path}' alone, and every queue is needed",
+            remedy=remedy,
+        )
 
 
 class IdentityCredential:

@@ -10,22 +10,34 @@ from geomill.queues.servicebus import Bus, BusOptions
 from geomill.queues.servicebus.bus import make_bus
 from geomill.store.pool import Pool
 from tests.integration.engine.platform import EnginePlatform, handlers_of, library, registry_of
-from tests.servicebus.running import RunningPeer, collect_quickly, running_peer
+from tests.servicebus.namespace import RealNamespace
+from tests.servicebus.running import REAL, RunningPeer, collect_quickly, running_peer
 
+Peer = RunningPeer | RealNamespace
 MakePlatform = Callable[..., EnginePlatform]
 
 
 @pytest.fixture(scope="session")
-def session_peer() -> Iterator[RunningPeer]:
+def session_peer() -> Iterator[Peer]:
     collect_quickly()
+    if REAL:
+        yield RealNamespace(REAL)
+        return
     with running_peer("--lock-seconds", "30") as peer:
         yield peer
 
 
 @pytest.fixture
-def peer(session_peer: RunningPeer) -> RunningPeer:
+def peer(session_peer: Peer) -> Peer:
     session_peer.tell("clear")
     return session_peer
+
+
+@pytest.fixture
+def steered(peer: Peer) -> None:
+    """For tests that count locks or links, or that need the peer's own rules."""
+    if isinstance(peer, RealNamespace):
+        pytest.skip("only the peer shows this")
 
 
 @pytest.fixture
@@ -42,12 +54,12 @@ async def make_client() -> AsyncIterator[Callable[[BusOptions], Bus]]:
 
 
 @pytest.fixture
-def bus(make_client: Callable[[BusOptions], Bus], peer: RunningPeer) -> Bus:
+def bus(make_client: Callable[[BusOptions], Bus], peer: Peer) -> Bus:
     return make_client(peer.options)
 
 
 @pytest.fixture
-async def make_platform(database: str, pool: Pool, peer: RunningPeer) -> AsyncIterator[MakePlatform]:
+async def make_platform(database: str, pool: Pool, peer: Peer) -> AsyncIterator[MakePlatform]:
     platforms: list[EnginePlatform] = []
 
     def make(*texts: str, handlers: tuple[str, ...] = ()) -> EnginePlatform:

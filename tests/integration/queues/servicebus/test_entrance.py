@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from geomill.domain.engine.message import JOBS_QUEUE
 from geomill.domain.states import JobStatus
 from geomill.engine.redrive import redrive
+from geomill.errors import BusUnavailable
 from geomill.queues.postgres_broker import PostgresBroker
 from geomill.queues.servicebus import Bus
 from geomill.queues.servicebus.bus import Posting
 from tests.integration.engine.platform import EnginePlatform
-from tests.integration.queues.servicebus.conftest import MakePlatform
+from tests.integration.queues.servicebus.conftest import MakePlatform, Peer
 from tests.integration.queues.servicebus.test_permits import until
-from tests.servicebus.running import LEFT_OPEN, RunningPeer
+from tests.servicebus.running import LEFT_OPEN, own
 
 pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
 
@@ -26,7 +28,7 @@ HELLO = {"workflow_id": "hello_world", "input_params": {"name": "Ada"}}
 
 
 @pytest.fixture
-async def platform(make_platform: MakePlatform, peer: RunningPeer) -> EnginePlatform:
+async def platform(make_platform: MakePlatform, peer: Peer) -> EnginePlatform:
     platform = make_platform()
     platform.orchestrator()
     platform.worker()
@@ -36,7 +38,7 @@ async def platform(make_platform: MakePlatform, peer: RunningPeer) -> EnginePlat
 
 async def send(bus: Bus, body: Any, message_id: str = "m1") -> None:
     text = body if isinstance(body, str) else json.dumps(body)
-    await bus.send(JOBS_QUEUE, [Posting(message_id, text, DAY)])
+    await bus.send(JOBS_QUEUE, [Posting(own(message_id), text, DAY)])
 
 
 async def jobs_of(platform: EnginePlatform) -> list[dict[str, Any]]:
@@ -46,7 +48,7 @@ async def jobs_of(platform: EnginePlatform) -> list[dict[str, Any]]:
     )
 
 
-async def refused(platform: EnginePlatform, peer: RunningPeer) -> tuple[str, str]:
+async def refused(platform: EnginePlatform, peer: Peer) -> tuple[str, str]:
     """The reason and the description of the only dead letter, which is the same in both places."""
     await until(lambda: peer.tell("depth", JOBS_QUEUE)["dead"])
     [[reason, description]] = peer.tell("depth", JOBS_QUEUE)["dead"]
@@ -66,7 +68,7 @@ async def test_a_message_in_the_format_of_the_documents_is_a_job(platform: Engin
     assert job.priority == 3
 
 
-async def test_a_redelivery_is_the_same_job(platform: EnginePlatform, bus: Bus, peer: RunningPeer) -> None:
+async def test_a_redelivery_is_the_same_job(platform: EnginePlatform, bus: Bus, peer: Peer) -> None:
     """The peer detects duplicates by the id of the message, which another sender may not set: so the body names it."""
     for number in range(3):
         await send(bus, {**HELLO, "message_id": "order 7"}, f"delivery {number}")
@@ -81,9 +83,7 @@ async def test_a_redelivery_is_the_same_job(platform: EnginePlatform, bus: Bus, 
     assert len(await jobs_of(platform)) == 2
 
 
-async def test_a_settlement_that_is_lost_makes_no_second_job(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer
-) -> None:
+async def test_a_settlement_that_is_lost_makes_no_second_job(platform: EnginePlatform, bus: Bus, peer: Peer) -> None:
     for number in range(20):
         await send(bus, HELLO, f"m{number}")
         if number % 5 == 0:
@@ -115,7 +115,7 @@ async def test_a_settlement_that_is_lost_makes_no_second_job(
     ],
 )
 async def test_a_refused_message_is_a_dead_letter_with_its_reason(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer, body: Any, reason: str, description: str
+    platform: EnginePlatform, bus: Bus, peer: Peer, body: Any, reason: str, description: str
 ) -> None:
     await send(bus, body)
     shown = await refused(platform, peer)
@@ -125,7 +125,7 @@ async def test_a_refused_message_is_a_dead_letter_with_its_reason(
 
 @pytest.mark.parametrize("name", ["job_id", "idempotency_key", "message_id"])
 async def test_another_submission_with_an_id_that_is_taken_is_refused(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer, name: str
+    platform: EnginePlatform, bus: Bus, peer: Peer, name: str
 ) -> None:
     """Its sender would otherwise wait for ever for a job that nobody makes."""
     await send(bus, {**HELLO, name: "k"}, "first")
@@ -151,7 +151,7 @@ async def test_another_submission_with_an_id_that_is_taken_is_refused(
     ],
 )
 async def test_a_message_that_no_table_can_hold_stops_nobody(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer, body: Any, message_id: str
+    platform: EnginePlatform, bus: Bus, peer: Peer, body: Any, message_id: str
 ) -> None:
     await send(bus, body, message_id)
     await refused(platform, peer)
@@ -161,7 +161,7 @@ async def test_a_message_that_no_table_can_hold_stops_nobody(
 
 
 async def test_a_refused_message_is_refused_again_when_it_is_sent_from_the_dead_letters(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer
+    platform: EnginePlatform, bus: Bus, peer: Peer
 ) -> None:
     """A sender to Service Bus must not start workflows that only decisions start, by way of an operator's redrive."""
     await send(bus, {"workflow_id": "export_asset", "asset_id": "a" * 32, "input_params": {}, "purpose": "export"})
@@ -181,11 +181,9 @@ async def test_fields_that_only_geomill_sets_are_ignored(platform: EnginePlatfor
     assert (job["asset_id"], job["tenant"]) == (None, "")
 
 
-async def test_many_messages_arrive_while_connections_are_cut(
-    platform: EnginePlatform, bus: Bus, peer: RunningPeer
-) -> None:
+async def test_many_messages_arrive_while_connections_are_cut(platform: EnginePlatform, bus: Bus, peer: Peer) -> None:
     for number in range(60):
-        await bus.send(JOBS_QUEUE, [Posting(f"m{number}", json.dumps(HELLO), DAY)])
+        await bus.send(JOBS_QUEUE, [Posting(own(f"m{number}"), json.dumps(HELLO), DAY)])
         if number in (20, 40):
             await asyncio.sleep(0.2)
             peer.tell("expire", JOBS_QUEUE)
@@ -194,3 +192,26 @@ async def test_many_messages_arrive_while_connections_are_cut(
         while len(await jobs_of(platform)) < 60:  # noqa: ASYNC110  in the database
             await asyncio.sleep(0.05)
     assert len(await jobs_of(platform)) == 60
+
+
+async def test_an_outage_is_logged_once_and_its_end_too(
+    platform: EnginePlatform, bus: Bus, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Service Bus may be away for hours, and each attempt would be a line."""
+    peer.tell("refuse", 9)
+    await asyncio.sleep(9)
+    with caplog.at_level("INFO", logger="geomill"):
+        await send_when_back(bus)
+        await platform.rows_soon("SELECT FROM dagapp.dag_jobs")
+        await until(lambda: "submissions are taken from Service Bus again" in caplog.text)
+    lines = [record for record in caplog.records if record.name == "geomill.engine.maintenance.entrance"]
+    assert len({record.getMessage() for record in lines}) == len(lines)
+    assert not logging.getLogger("azure.servicebus").isEnabledFor(logging.INFO)
+
+
+async def send_when_back(bus: Bus) -> None:
+    while True:
+        try:
+            return await send(bus, HELLO)
+        except BusUnavailable:
+            await asyncio.sleep(0.2)

@@ -14,8 +14,8 @@ from geomill.queues.servicebus import Bus, BusOptions
 from geomill.queues.servicebus.bus import Posting
 from tests.integration.engine import gated_handlers
 from tests.integration.engine.platform import EnginePlatform
-from tests.integration.queues.servicebus.conftest import MakePlatform
-from tests.servicebus.running import LEFT_OPEN, RunningPeer
+from tests.integration.queues.servicebus.conftest import MakePlatform, Peer
+from tests.servicebus.running import LEFT_OPEN, own
 
 pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
 
@@ -38,26 +38,26 @@ NOTHING_LEFT = {"waiting": 0, "locked": 0, "scheduled": 0, "dead": []}
 
 async def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110  in another process
+        while not await asyncio.to_thread(true):  # noqa: ASYNC110  in another process, and slow with a real namespace
             await asyncio.sleep(0.05)
 
 
-def depth(peer: RunningPeer) -> dict[str, Any]:
+def depth(peer: Peer) -> dict[str, Any]:
     counts = peer.tell("depth", LIGHT_QUEUE)
     del counts["receivers"]
     return counts
 
 
-async def receiving(peer: RunningPeer, receivers: int = 1) -> None:
+async def receiving(peer: Peer, receivers: int = 1) -> None:
     await until(lambda: peer.tell("depth", LIGHT_QUEUE)["receivers"] == receivers)
 
 
-async def settled(peer: RunningPeer) -> None:
+async def settled(peer: Peer) -> None:
     """Wait until nothing is left in the queue."""
     await until(lambda: depth(peer) == NOTHING_LEFT)
 
 
-async def warm(platform: EnginePlatform, peer: RunningPeer) -> None:
+async def warm(platform: EnginePlatform, peer: Peer) -> None:
     """Wait until permits come at once: the first one waits for the orchestrator's link to its queue."""
     await platform.run("fan", {"items": [1]})
     await settled(peer)
@@ -70,9 +70,8 @@ async def gated_platform(make_platform: MakePlatform) -> EnginePlatform:
     return platform
 
 
-async def test_each_task_has_a_permit_which_goes_with_its_report(
-    make_platform: MakePlatform, peer: RunningPeer
-) -> None:
+@pytest.mark.usefixtures("steered")
+async def test_each_task_has_a_permit_which_goes_with_its_report(make_platform: MakePlatform, peer: Peer) -> None:
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=2)
     await receiving(peer)
@@ -85,7 +84,7 @@ async def test_each_task_has_a_permit_which_goes_with_its_report(
     await settled(peer)
 
 
-async def test_a_lost_permit_delays_its_task_and_no_more(make_platform: MakePlatform, peer: RunningPeer) -> None:
+async def test_a_lost_permit_delays_its_task_and_no_more(make_platform: MakePlatform, peer: Peer) -> None:
     platform = make_platform(FAN)
     platform.orchestrator()
     platform.worker(queues=(LIGHT_QUEUE,))
@@ -95,9 +94,7 @@ async def test_a_lost_permit_delays_its_task_and_no_more(make_platform: MakePlat
     assert job.status is JobStatus.COMPLETED
 
 
-async def test_work_goes_on_without_service_bus_and_with_it_again(
-    make_platform: MakePlatform, peer: RunningPeer
-) -> None:
+async def test_work_goes_on_without_service_bus_and_with_it_again(make_platform: MakePlatform, peer: Peer) -> None:
     peer.tell("refuse", 8)
     platform = make_platform(FAN)
     platform.orchestrator()
@@ -110,7 +107,7 @@ async def test_work_goes_on_without_service_bus_and_with_it_again(
     await settled(peer)
 
 
-async def test_cuts_and_a_busy_server_lose_nothing(make_platform: MakePlatform, peer: RunningPeer) -> None:
+async def test_cuts_and_a_busy_server_lose_nothing(make_platform: MakePlatform, peer: Peer) -> None:
     platform = make_platform(FAN)
     platform.orchestrator()
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=4)
@@ -127,7 +124,7 @@ async def test_cuts_and_a_busy_server_lose_nothing(make_platform: MakePlatform, 
     assert row == {"results": 500, "tasks": 500}
 
 
-async def test_the_lock_of_a_long_task_is_renewed(make_platform: MakePlatform, peer: RunningPeer) -> None:
+async def test_the_lock_of_a_long_task_is_renewed(make_platform: MakePlatform, peer: Peer) -> None:
     peer.tell("lock", 3)
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=4)
@@ -143,8 +140,9 @@ async def test_the_lock_of_a_long_task_is_renewed(make_platform: MakePlatform, p
     await settled(peer)
 
 
+@pytest.mark.usefixtures("steered")
 async def test_a_task_goes_on_when_its_lock_is_lost_and_nobody_else_begins_it(
-    make_platform: MakePlatform, peer: RunningPeer
+    make_platform: MakePlatform, peer: Peer
 ) -> None:
     platform = await gated_platform(make_platform)
     for _ in range(2):
@@ -161,17 +159,17 @@ async def test_a_task_goes_on_when_its_lock_is_lost_and_nobody_else_begins_it(
     assert len(gated_handlers.gate.begun) == 1
 
 
-async def test_a_surplus_permit_is_completed(make_platform: MakePlatform, peer: RunningPeer, bus: Bus) -> None:
+async def test_a_surplus_permit_is_completed(make_platform: MakePlatform, peer: Peer, bus: Bus) -> None:
     platform = make_platform(FAN)
     platform.orchestrator()
     platform.worker(queues=(LIGHT_QUEUE,))
     await receiving(peer)
-    await bus.send(LIGHT_QUEUE, [Posting(f"surplus {n}", "anything", 60.0) for n in range(30)])
+    await bus.send(LIGHT_QUEUE, [Posting(own(f"surplus {n}"), "anything", 60.0) for n in range(30)])
     await settled(peer)
     assert (await platform.run("fan", {"items": [1, 2]})).status is JobStatus.COMPLETED
 
 
-async def test_the_tasks_of_a_dead_worker_are_begun_by_another(make_platform: MakePlatform, peer: RunningPeer) -> None:
+async def test_the_tasks_of_a_dead_worker_are_begun_by_another(make_platform: MakePlatform, peer: Peer) -> None:
     platform = await gated_platform(make_platform)
     first = platform.worker(queues=(LIGHT_QUEUE,), concurrency=3)
     await receiving(peer)
@@ -183,8 +181,9 @@ async def test_the_tasks_of_a_dead_worker_are_begun_by_another(make_platform: Ma
     assert (await platform.ended(job_id)).status is JobStatus.COMPLETED
 
 
+@pytest.mark.usefixtures("steered")
 async def test_a_worker_that_ends_gives_its_permits_back(
-    make_platform: MakePlatform, peer: RunningPeer, make_client: Callable[[BusOptions], Bus]
+    make_platform: MakePlatform, peer: Peer, make_client: Callable[[BusOptions], Bus]
 ) -> None:
     platform = await gated_platform(make_platform)
     platform.worker(queues=(LIGHT_QUEUE,), concurrency=2, drain_seconds=0.1)
@@ -197,7 +196,7 @@ async def test_a_worker_that_ends_gives_its_permits_back(
     assert depth(peer)["locked"] == 0
 
 
-async def test_a_retry_is_permitted_when_it_is_due(make_platform: MakePlatform, peer: RunningPeer) -> None:
+async def test_a_retry_is_permitted_when_it_is_due(make_platform: MakePlatform, peer: Peer) -> None:
     platform = make_platform("""
 workflow_id: failing
 name: Failing
@@ -220,9 +219,7 @@ nodes:
     assert len(await platform.rows("SELECT FROM dagapp.dag_task_results")) == 2
 
 
-async def test_a_queue_that_nobody_serves_gets_a_permit_now_and_then(
-    make_platform: MakePlatform, peer: RunningPeer
-) -> None:
+async def test_a_queue_that_nobody_serves_gets_a_permit_now_and_then(make_platform: MakePlatform, peer: Peer) -> None:
     """A scaler that counts messages starts a worker then."""
     platform = make_platform(FAN)
     orchestrator = platform.orchestrator()
