@@ -14,7 +14,7 @@ from geomill.settings import variables
 from tests.deploy import dockerfile
 from tests.deploy.commands import refusal
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.kubernetes.manifests import Overlay, option
+from tests.deploy.kubernetes.manifests import KustomizeOverlay, option
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 ROLES = {name: service for name, service in COMPOSE["services"].items() if name != "database"}
@@ -46,7 +46,7 @@ def test_a_role_that_was_killed_comes_back(name: str) -> None:
 
 
 def test_the_laptop_runs_the_commands_of_the_cluster() -> None:
-    workloads = Overlay("postgres").workloads
+    workloads = KustomizeOverlay("postgres").workloads
     assert {name: role["command"] for name, role in ROLES.items()} == {
         name: workload.args for name, workload in workloads.items() if name != "internal"
     }

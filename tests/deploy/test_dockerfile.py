@@ -16,7 +16,7 @@ import pytest
 from geomill import __version__
 from tests.deploy import dockerfile
 from tests.deploy.dockerfile import FILE, ROOT
-from tests.deploy.kubernetes.manifests import Overlay
+from tests.deploy.kubernetes.manifests import KustomizeOverlay
 
 HADOLINT = Path(sys.executable).with_name("hadolint")
 
@@ -42,7 +42,7 @@ def test_the_image_is_not_root_and_starts_geomill() -> None:
 def test_the_manifests_run_as_the_user_of_the_image_and_write_where_it_may() -> None:
     (environment,) = dockerfile.of("image", "ENV")
     (data,) = re.findall(r"GEOMILL_DATA=(\S+)", environment)
-    for workload in Overlay("postgres").workloads.values():
+    for workload in KustomizeOverlay("postgres").workloads.values():
         context = workload.pod["securityContext"]
         assert {context["runAsUser"], context["runAsGroup"], context["fsGroup"]} == {10001}
         assert {mount["mountPath"] for mount in workload.container["volumeMounts"]} == {data, "/tmp"}

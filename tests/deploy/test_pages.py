@@ -12,7 +12,7 @@ from typer.main import get_command
 from geomill.cli.lazy import Later
 from geomill.cli.main import app
 from geomill.settings import variables
-from tests.deploy.kubernetes.manifests import OVERLAYS, Overlay
+from tests.deploy.kubernetes.manifests import OVERLAYS, KustomizeOverlay
 from tests.deploy.kubernetes.test_consistency import SERVICE_BUS
 
 ROOT = Path(__file__).parents[2]
@@ -94,13 +94,13 @@ def test_every_secret_is_created_with_its_keys() -> None:
     }
     used = {
         secret
-        for overlay in map(Overlay, OVERLAYS)
+        for overlay in map(KustomizeOverlay, OVERLAYS)
         for workload in overlay.workloads.values()
         for secret in workload.secrets.values()
     }
     (scaler,) = (
         (reference["name"], reference["key"])
-        for manifest in Overlay("postgres").of_kind("TriggerAuthentication")
+        for manifest in KustomizeOverlay("postgres").of_kind("TriggerAuthentication")
         for reference in manifest["spec"]["secretTargetRef"]
     )
     assert created == used | {scaler}
@@ -114,7 +114,7 @@ def test_the_page_of_sizes_has_those_of_the_manifests() -> None:
             r"^\| ([\w-]+)(?:, \w+)? \| (\d) cores?, (\S+ \w+) \| (\S+ \w+) \|", page, re.MULTILINE
         )
     }
-    for workload in Overlay("postgres").workloads.values():
+    for workload in KustomizeOverlay("postgres").workloads.values():
         if workload.name in ("migrate", "external"):
             continue
         resources = workload.container["resources"]
@@ -134,7 +134,7 @@ def test_the_page_of_roles_gives_each_process_the_databases_of_the_manifests() -
         words: {*re.findall(r"GEOMILL_\w+_URL", also), *(["GEOMILL_DATABASE_URL"] if role != "none" else [])}
         for words, role, also in rows
     }
-    workloads = Overlay("postgres").workloads
+    workloads = KustomizeOverlay("postgres").workloads
     used = {
         words: {
             name

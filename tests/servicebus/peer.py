@@ -62,7 +62,7 @@ DATA_SECTION = 0x75
 LARGEST_MESSAGE = 262_144
 
 
-class Stored:
+class StoredMessage:
     """A message of a queue, with what the broker knows about it."""
 
     def __init__(self, message: Message, number: int, now: float) -> None:
@@ -77,9 +77,9 @@ class Stored:
 class Queue:
     def __init__(self, name: str) -> None:
         self.name = name
-        self.ready: collections.deque[Stored] = collections.deque()
-        self.scheduled: list[tuple[float, int, Stored]] = []
-        self.locked: dict[uuid.UUID, tuple[Stored, float]] = {}
+        self.ready: collections.deque[StoredMessage] = collections.deque()
+        self.scheduled: list[tuple[float, int, StoredMessage]] = []
+        self.locked: dict[uuid.UUID, tuple[StoredMessage, float]] = {}
         self.links: list[Link] = []
         self.ids: dict[object, float] = {}
 
@@ -209,13 +209,13 @@ class Peer(MessagingHandler):
             each.locked[token] = (stored, 0.0)
         self.look_after(each, time.time())
 
-    def give_back(self, each: Queue, stored: Stored) -> None:
+    def give_back(self, each: Queue, stored: StoredMessage) -> None:
         if stored.deliveries >= self.options.max_deliveries:
             self.bury(each, stored, "MaxDeliveryCountExceeded", "")
         else:
             each.ready.appendleft(stored)
 
-    def bury(self, each: Queue, stored: Stored, reason: str | None, description: str | None) -> None:
+    def bury(self, each: Queue, stored: StoredMessage, reason: str | None, description: str | None) -> None:
         said = {"DeadLetterReason": reason, "DeadLetterErrorDescription": description}
         properties = {**(stored.message.properties or {}), **{name: text for name, text in said.items() if text}}
         stored.message.properties = properties
@@ -225,7 +225,7 @@ class Peer(MessagingHandler):
     def enqueue(self, each: Queue, raw: bytes) -> int:
         now, message = time.time(), Message()
         message.decode(raw)
-        stored = Stored(message, next(self.numbers), now)
+        stored = StoredMessage(message, next(self.numbers), now)
         if self.drops:
             self.drops -= 1
             return stored.number
@@ -254,7 +254,7 @@ class Peer(MessagingHandler):
                     continue
                 self.deliver(each, link, stored)
 
-    def deliver(self, each: Queue, link: Link, stored: Stored) -> None:
+    def deliver(self, each: Queue, link: Link, stored: StoredMessage) -> None:
         until, token = time.time() + self.lock_seconds, uuid.UUID(bytes_le=os.urandom(8).hex().encode())
         annotations = AnnotationDict(stored.message.annotations or {})
         annotations[symbol("x-opt-locked-until")] = timestamp(int(until * 1000))
@@ -453,7 +453,7 @@ def parts_of(raw: bytes) -> list[bytes]:
     return parts if is_batch else [raw]
 
 
-def encoded(stored: Stored) -> bytes:
+def encoded(stored: StoredMessage) -> bytes:
     """Encode a message with a header of its own: Proton leaves out one of defaults, but the client reads the delivery
     count from it."""
     message, ttl = stored.message, stored.message.ttl

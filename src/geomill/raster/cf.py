@@ -38,33 +38,33 @@ def _moment(value: object, unit: str, start: datetime) -> str | None:
 
 def all_steps(times: Sequence[str | None], name: ObjectName, most: int) -> list[str]:
     """Return the times of all steps. Raises a refusal if they cannot be told apart, or if they are too many."""
-    known = [text for text in times if text]
-    if not known or len(set(known)) < len(times):
+    named_times = [text for text in times if text]
+    if not named_times or len(set(named_times)) < len(times):
         raise _alike(name, len(times))
-    if len(known) > most:
+    if len(named_times) > most:
         raise refused(
             "too_large",
-            f"'{name}' has {len(known):,} time steps, and a collection at most {most:,}: "
-            f"name those that you need in times, from {known[0]} to {known[-1]}",
-            times=known[:MOST_NAMED],
+            f"'{name}' has {len(named_times):,} time steps, and a collection at most {most:,}: "
+            f"name those that you need in times, from {named_times[0]} to {named_times[-1]}",
+            times=named_times[:MOST_NAMED],
         )
-    return known
+    return named_times
 
 
 def chosen_step(times: Sequence[str | None], name: ObjectName, time: str | None) -> int:
     """Return the index of the one step that the option `time` names."""
     if time is None and len(times) == 1:
         return 0
-    known = [text for text in times if text]
+    named_times = [text for text in times if text]
     steps = [index for index, text in enumerate(times) if time and text and text.startswith(time.rstrip("Z"))]
     if len(steps) == 1:
         return steps[0]
-    if not known or len(set(known)) < len(known):
+    if not named_times or len(set(named_times)) < len(named_times):
         raise _alike(name, len(times))
     raise refused(
         "choose_time",
-        f"'{name}' has the times {listed(known)}: name one of them in the option time",
-        time=known[:MOST_NAMED],
+        f"'{name}' has the times {listed(named_times)}: name one of them in the option time",
+        time=named_times[:MOST_NAMED],
     )
 
 

@@ -82,11 +82,11 @@ def _check_self_contained(path: Path, name: ObjectName) -> None:
                     link = group.get(key, getlink=True)
                     if count > MOST_OBJECTS or not isinstance(link, h5py.HardLink):
                         raise _leads_elsewhere(name)
-                    thing = group.get(key)
-                    if isinstance(thing, h5py.Dataset) and (thing.external or thing.is_virtual):
+                    entry = group.get(key)
+                    if isinstance(entry, h5py.Dataset) and (entry.external or entry.is_virtual):
                         raise _leads_elsewhere(name)
-                    if isinstance(thing, h5py.Group):
-                        groups.append(thing)
+                    if isinstance(entry, h5py.Group):
+                        groups.append(entry)
     except (OSError, RuntimeError, KeyError) as error:
         raise refused("unreadable", f"'{name}' is damaged or incomplete") from error
 

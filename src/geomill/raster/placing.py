@@ -106,12 +106,12 @@ def _placed(dataset: DatasetReader, options: SourceOptions, name: ObjectName) ->
     if dataset.transform.is_identity and points:
         crs = system or _crs(options, name)
         with WarpedVRT(dataset, src_crs=crs, crs=crs, **outside) as placed:
-            told = f"the raster was placed by its {len(points)} control points"
-            yield PlacedSource(placed, converted=True, warnings=[told], driver=dataset.driver)
+            warning = f"the raster was placed by its {len(points)} control points"
+            yield PlacedSource(placed, converted=True, warnings=[warning], driver=dataset.driver)
     elif dataset.transform.is_identity and dataset.rpcs:
         with WarpedVRT(dataset, crs=CRS.from_epsg(4326), **outside) as placed:
-            told = "the raster was placed by its RPCs at one height: it is not corrected for terrain"
-            yield PlacedSource(placed, converted=True, warnings=[told], driver=dataset.driver)
+            warning = "the raster was placed by its RPCs at one height: it is not corrected for terrain"
+            yield PlacedSource(placed, converted=True, warnings=[warning], driver=dataset.driver)
     elif dataset.crs is None and options.source_crs:
         with _with_crs(dataset, options, name) as placed:
             yield PlacedSource(placed, converted=True, driver=dataset.driver)

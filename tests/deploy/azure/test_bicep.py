@@ -21,7 +21,7 @@ from geomill.handlers.blob.places import PUBLISHED
 from geomill.settings import Settings, variables
 from tests.deploy.azure.bicep import FILES, FOLDER, BicepFile
 from tests.deploy.commands import refusal
-from tests.deploy.kubernetes.manifests import Overlay
+from tests.deploy.kubernetes.manifests import KustomizeOverlay
 from tests.deploy.kubernetes.test_consistency import SERVICE_BUS
 from tests.factory_server import PIPELINE
 
@@ -191,7 +191,7 @@ def test_scaling_asks_the_question_that_kubernetes_asks() -> None:
     """That one is run against a real queue in tests/deploy/kubernetes."""
     asked = {
         " ".join(trigger["metadata"]["query"].split())
-        for manifest in Overlay("postgres").of_kind("ScaledObject")
+        for manifest in KustomizeOverlay("postgres").of_kind("ScaledObject")
         for trigger in manifest["spec"]["triggers"]
     }
     assert {worker["query"].replace("\\'", "'") for worker in APPS.variable("workers")} == asked

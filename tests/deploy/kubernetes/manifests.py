@@ -72,7 +72,7 @@ class Workload:
         return list(self.container.get("env", []))
 
 
-class Overlay:
+class KustomizeOverlay:
     """The manifests of `kubectl apply -k deploy/kubernetes/overlays/<name>`."""
 
     def __init__(self, name: str) -> None:
@@ -122,7 +122,7 @@ def megabytes(quantity: str) -> int:
     return int(quantity[:-2]) * units[quantity[-2:]]
 
 
-def policies_of(overlay: Overlay, workload: Workload) -> list[Manifest]:
+def policies_of(overlay: KustomizeOverlay, workload: Workload) -> list[Manifest]:
     def matches(policy: Manifest) -> bool:
         expressions = policy["spec"]["podSelector"].get("matchExpressions", [])
         return bool(expressions) and all(workload.labels[e["key"]] in e["values"] for e in expressions)

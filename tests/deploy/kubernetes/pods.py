@@ -34,7 +34,7 @@ from geomill.embedded.place import DataPlace
 from geomill.store import keys
 from geomill.store.pool import open_pool
 from tests.chaos.network import NETWORKS, Network
-from tests.deploy.kubernetes.manifests import Overlay, Workload, policies_of, ports
+from tests.deploy.kubernetes.manifests import KustomizeOverlay, Workload, policies_of, ports
 from tests.prepared import copy_prepared
 
 IMAGE = Path(__file__).parents[3]
@@ -118,7 +118,7 @@ class Pod:
 class PodCluster:
     """All workloads of an overlay, and the database they share. The folders of the zones are shared, too."""
 
-    def __init__(self, overlay: Overlay) -> None:
+    def __init__(self, overlay: KustomizeOverlay) -> None:
         self._overlay = overlay
         self._stack = ExitStack()
         self.pods: dict[str, Pod] = {}

@@ -15,7 +15,15 @@ from geomill.domain.engine.message import TASK_QUEUES
 from geomill.serve.app import OPEN
 from geomill.settings import Settings, variables
 from tests.deploy.commands import refusal
-from tests.deploy.kubernetes.manifests import OVERLAYS, Overlay, Workload, megabytes, option, policies_of, ports
+from tests.deploy.kubernetes.manifests import (
+    OVERLAYS,
+    KustomizeOverlay,
+    Workload,
+    megabytes,
+    option,
+    policies_of,
+    ports,
+)
 
 SERVICE_BUS = {"GEOMILL_BROKER", "SERVICE_BUS_NAMESPACE"}
 """Settings of the broker on Service Bus, which is built beside this."""
@@ -26,11 +34,13 @@ END_SECONDS = 30
 BASE_MB = 512
 """Memory of a worker without its task processes."""
 
-WORKLOADS = [(overlay, workload) for overlay in map(Overlay, OVERLAYS) for workload in overlay.workloads.values()]
+WORKLOADS = [
+    (overlay, workload) for overlay in map(KustomizeOverlay, OVERLAYS) for workload in overlay.workloads.values()
+]
 workloads = pytest.mark.parametrize(
     "workload", [w for _, w in WORKLOADS], ids=[f"{o.name}-{w.name}" for o, w in WORKLOADS]
 )
-OVERLAY = Overlay("postgres")
+OVERLAY = KustomizeOverlay("postgres")
 SERVERS = [OVERLAY.workloads[name] for name in ("gateway", "internal", "external")]
 WORKERS = [OVERLAY.workloads[name] for name in ("worker-light", "worker-heavy")]
 servers = pytest.mark.parametrize("workload", SERVERS, ids=lambda w: w.name)
@@ -150,8 +160,8 @@ def test_the_memory_of_all_task_processes_fits(workload: Workload) -> None:
     assert megabytes(workload.container["resources"]["limits"]["memory"]) >= needed
 
 
-@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
-def test_every_queue_has_one_kind_of_worker_that_scales_with_it(overlay: Overlay) -> None:
+@pytest.mark.parametrize("overlay", [KustomizeOverlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_every_queue_has_one_kind_of_worker_that_scales_with_it(overlay: KustomizeOverlay) -> None:
     served = [queue for worker in WORKERS for queue in option(worker.args, "--queue")]
     assert sorted(served) == sorted(TASK_QUEUES)
     for scaler in overlay.of_kind("ScaledObject"):
@@ -183,8 +193,8 @@ ENGINE = ("orchestrator", "worker-light", "worker-heavy")
 METADATA = ip_address("169.254.169.254")
 
 
-@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
-def test_the_network_admits_the_links_that_are_used_and_no_others(overlay: Overlay) -> None:
+@pytest.mark.parametrize("overlay", [KustomizeOverlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_the_network_admits_the_links_that_are_used_and_no_others(overlay: KustomizeOverlay) -> None:
     (denial,) = [p for p in overlay.of_kind("NetworkPolicy") if p["metadata"]["name"] == "default-deny"]
     assert denial["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     for workload in overlay.workloads.values():
@@ -198,8 +208,8 @@ def test_the_network_admits_the_links_that_are_used_and_no_others(overlay: Overl
             assert outward == PORTS_OUT[overlay.name if workload.name in ENGINE else "postgres"]
 
 
-@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
-def test_no_pod_reaches_the_metadata_service_of_its_machine(overlay: Overlay) -> None:
+@pytest.mark.parametrize("overlay", [KustomizeOverlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_no_pod_reaches_the_metadata_service_of_its_machine(overlay: KustomizeOverlay) -> None:
     """It hands out tokens of the machine's own identity, to a worker that a hostile file has taken over as well."""
     blocks = [
         target["ipBlock"]
@@ -214,8 +224,8 @@ def test_no_pod_reaches_the_metadata_service_of_its_machine(overlay: Overlay) ->
             assert any(METADATA in ip_network(hole) for hole in block.get("except", []))
 
 
-@pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
-def test_no_setting_names_an_identity_for_several_accounts(overlay: Overlay) -> None:
+@pytest.mark.parametrize("overlay", [KustomizeOverlay(name) for name in OVERLAYS], ids=OVERLAYS)
+def test_no_setting_names_an_identity_for_several_accounts(overlay: KustomizeOverlay) -> None:
     """Each service account has its own. Workload identity tells each pod which, and a setting for all would win."""
     for workload in overlay.workloads.values():
         assert not {"MANAGED_IDENTITY_CLIENT_ID", "AZURE_CLIENT_ID"} & set(workload.settings)

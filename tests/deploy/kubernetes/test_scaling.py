@@ -11,7 +11,7 @@ from psycopg import sql
 
 from geomill.store.connection import connect
 from geomill.store.migrate import migrate
-from tests.deploy.kubernetes.manifests import FOLDER, Overlay
+from tests.deploy.kubernetes.manifests import FOLDER, KustomizeOverlay
 from tests.owners import PASSWORD, login
 
 SEND = """
@@ -22,7 +22,7 @@ SEND = """
 
 
 def queries() -> dict[str, str]:
-    scalers = Overlay("postgres").of_kind("ScaledObject")
+    scalers = KustomizeOverlay("postgres").of_kind("ScaledObject")
     return {s["metadata"]["name"]: s["spec"]["triggers"][0]["metadata"]["query"] for s in scalers}
 
 

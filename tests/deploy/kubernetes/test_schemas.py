@@ -12,13 +12,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tests.deploy.kubernetes.manifests import FOLDER, OVERLAYS, ROOT, Manifest, Overlay, documents
+from tests.deploy.kubernetes.manifests import FOLDER, OVERLAYS, ROOT, Manifest, KustomizeOverlay, documents
 
 KEDA = ("ScaledObject", "TriggerAuthentication")
 PACKAGES = ROOT / ".local/keda"
 CHECK = Path(__file__).parent / "keda/check.mjs"
 
-overlays = pytest.mark.parametrize("overlay", [Overlay(name) for name in OVERLAYS], ids=OVERLAYS)
+overlays = pytest.mark.parametrize("overlay", [KustomizeOverlay(name) for name in OVERLAYS], ids=OVERLAYS)
 
 
 def against_kubernetes(manifest: Manifest) -> None:
@@ -33,7 +33,7 @@ def against_keda(manifests: list[Manifest]) -> str:
 
 
 @overlays
-def test_kubernetes_accepts_every_manifest(overlay: Overlay) -> None:
+def test_kubernetes_accepts_every_manifest(overlay: KustomizeOverlay) -> None:
     own = [manifest for manifest in overlay.manifests if manifest["kind"] not in KEDA]
     assert own
     for manifest in own:
@@ -41,7 +41,7 @@ def test_kubernetes_accepts_every_manifest(overlay: Overlay) -> None:
 
 
 def test_an_unknown_field_of_kubernetes_is_refused() -> None:
-    manifest = deepcopy(Overlay("postgres").of_kind("Deployment")[0])
+    manifest = deepcopy(KustomizeOverlay("postgres").of_kind("Deployment")[0])
     manifest["spec"]["template"]["spec"]["terminationGraceSeconds"] = 30
     with pytest.raises(kubernetes_validate.ValidationError, match="terminationGraceSeconds"):
         against_kubernetes(manifest)
@@ -49,7 +49,7 @@ def test_an_unknown_field_of_kubernetes_is_refused() -> None:
 
 @overlays
 @pytest.mark.slow
-def test_keda_accepts_the_scalers(overlay: Overlay) -> None:
+def test_keda_accepts_the_scalers(overlay: KustomizeOverlay) -> None:
     scalers = overlay.of_kind(*KEDA)
     assert len(scalers) == 3
     assert against_keda(scalers) == ""
@@ -57,7 +57,7 @@ def test_keda_accepts_the_scalers(overlay: Overlay) -> None:
 
 @pytest.mark.slow
 def test_an_unknown_field_and_a_wrong_value_of_keda_are_refused() -> None:
-    misspelt, wrong = (deepcopy(Overlay("postgres").of_kind("ScaledObject")[0]) for _ in range(2))
+    misspelt, wrong = (deepcopy(KustomizeOverlay("postgres").of_kind("ScaledObject")[0]) for _ in range(2))
     misspelt["spec"]["maxReplicas"] = 3
     wrong["spec"]["maxReplicaCount"] = "3"
     assert "'\"maxReplicas\"' does not exist" in against_keda([misspelt])
@@ -65,7 +65,7 @@ def test_an_unknown_field_and_a_wrong_value_of_keda_are_refused() -> None:
 
 
 def test_every_file_belongs_to_an_overlay() -> None:
-    read = {file for name in OVERLAYS for file in Overlay(name).files}
+    read = {file for name in OVERLAYS for file in KustomizeOverlay(name).files}
     assert read == {file for file in FOLDER.rglob("*.yaml") if file.name != "kustomization.yaml"}
 
 
@@ -77,7 +77,7 @@ def kustomize(name: str) -> list[Manifest]:
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is in no package that script/setup installs")
 @overlays
-def test_kustomize_builds_what_these_tests_read(overlay: Overlay) -> None:
+def test_kustomize_builds_what_these_tests_read(overlay: KustomizeOverlay) -> None:
     built = kustomize(overlay.name)
     identities = {(m["kind"], m["metadata"]["name"]) for m in built if m["kind"] != "ConfigMap"}
     assert identities == {(m["kind"], m["metadata"]["name"]) for m in overlay.manifests}

@@ -14,7 +14,7 @@ import pytest
 
 from tests.acceptance.conftest import Geomill
 from tests.chaos.network import why_not
-from tests.deploy.kubernetes.manifests import Overlay
+from tests.deploy.kubernetes.manifests import KustomizeOverlay
 from tests.deploy.kubernetes.pods import Pod, PodCluster, submitted
 from tests.integration.raster.sources import SyntheticRaster
 
@@ -27,7 +27,7 @@ OTHERS = ("orchestrator", "worker-light", "worker-heavy")
 def pods() -> Iterator[PodCluster]:
     if reason := why_not():
         pytest.skip(reason)
-    with PodCluster(Overlay("postgres")) as pods:
+    with PodCluster(KustomizeOverlay("postgres")) as pods:
         yield pods
 
 

@@ -18,7 +18,7 @@ from geomill.cli.serving import GRACE_SECONDS
 from geomill.domain.engine.message import TASK_QUEUES
 from geomill.settings import variables
 from tests.deploy.commands import refusal
-from tests.deploy.kubernetes.manifests import Overlay, option
+from tests.deploy.kubernetes.manifests import KustomizeOverlay, option
 
 FOLDER = Path(__file__).parents[3] / "deploy/systemd"
 PAGE = Path(__file__).parents[3] / "docs/how-to/run-on-many-machines.md"
@@ -176,7 +176,7 @@ def test_servers_of_one_machine_have_ports_of_their_own() -> None:
 
 
 def test_units_and_manifests_run_the_same_workers() -> None:
-    workloads = Overlay("postgres").workloads
+    workloads = KustomizeOverlay("postgres").workloads
     served = []
     for name in ("worker-light", "worker-heavy"):
         unit = UNITS[f"geomill-{name}@.service"]
@@ -189,4 +189,4 @@ def test_units_and_manifests_run_the_same_workers() -> None:
 
 def test_every_unit_has_its_place_in_the_manifests_too() -> None:
     names = {re.sub(r"geomill-([\w-]+)@?\.service", r"\1", name) for name in UNITS}
-    assert names == set(Overlay("postgres").workloads)
+    assert names == set(KustomizeOverlay("postgres").workloads)

@@ -120,10 +120,10 @@ def _examined(ctx: HandlerContext[ValidateParams], source: Source) -> tuple[Sour
         if not placed.converted:
             return source, *inspect(placed.dataset, source.name)
         converted = _written(ctx, source, placed)
-        acquired, told = placed.acquired, placed.warnings
+        acquired, placing_warnings = placed.acquired, placed.warnings
     with opened(ctx.storage, converted.name) as dataset:
         facts, warnings = inspect(dataset, source.name)
-    return converted, facts.model_copy(update={"acquired": acquired or facts.acquired}), [*told, *warnings]
+    return converted, facts.model_copy(update={"acquired": acquired or facts.acquired}), [*placing_warnings, *warnings]
 
 
 def _written(ctx: HandlerContext[ValidateParams], source: Source, placed: PlacedSource) -> Source:
