@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tests.deploy.kubernetes.manifests import FOLDER, OVERLAYS, ROOT, Manifest, KustomizeOverlay, documents
+from tests.deploy.kubernetes.manifests import FOLDER, OVERLAYS, ROOT, KustomizeOverlay, Manifest, documents
 
 KEDA = ("ScaledObject", "TriggerAuthentication")
 PACKAGES = ROOT / ".local/keda"
