@@ -21,6 +21,7 @@ from tests.acceptance.running import eventually
 from tests.console.conftest import PICTURES, ROOT, OpenPage
 from tests.console.platform import SharedPlatform
 from tests.console.published import publish, write_fields
+from tests.console.submissions import shapefile_without_crs
 
 pytestmark = pytest.mark.slow
 
@@ -101,6 +102,23 @@ def test_review_and_asset(open_page: OpenPage, island: str) -> None:
     expect(page.get_by_role("region", name="At this place")).to_be_visible(timeout=SOON)
     eventually(lambda: colours(page) > MANY, "the tiles of the map")
     keep(page, "asset")
+
+
+def test_submit(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("/submit", "operator")
+    page.set_input_files("input[type=file]", [str(shapefile_without_crs(tmp_path, "villages_2026.zip"))])
+    expect(page.get_by_text("no_crs")).to_be_visible(timeout=SOON)
+    page.keyboard.press("1")
+    page.keyboard.type("EPSG:4326")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("chosen by you")).to_be_visible(timeout=SOON)
+    expect(page.locator(".where canvas")).to_be_visible()
+    page.get_by_label("dataset_id").fill("villages")
+    expect(page.get_by_text("are new: revision 1")).to_be_visible(timeout=SOON)
+    page.get_by_label("Title").fill("Villages, 2026")
+    page.get_by_label("When the data was taken").fill("2026-06-30")
+    expect(page.get_by_text("Starts at once")).to_be_visible(timeout=SOON)
+    keep(page, "submit")
 
 
 def test_job_and_overview(open_page: OpenPage, platform: SharedPlatform, island: str) -> None:
