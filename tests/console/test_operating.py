@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from geomill.embedded import Cluster
 from tests.acceptance.running import eventually
@@ -83,24 +84,29 @@ def test_several_jobs_are_cancelled_at_once(open_page: OpenPage, platform: Share
 def test_all_jobs_of_a_filter_are_cancelled_although_few_are_loaded(
     open_page: OpenPage, platform: SharedPlatform
 ) -> None:
+    """Pages have five jobs here, so that twelve are more than two pages."""
     mark = uuid.uuid4().hex[:12]
     order = {"workflow_id": "naps", "input_params": {"seconds": 200}, "correlation_id": mark}
     with platform.client as client:
-        for _ in range(230):  # more than the first page of the list
+        for _ in range(12):
             client.post("/api/v1/jobs", json=order)
         other = client.post("/api/v1/jobs", json={**order, "correlation_id": f"{mark}x"}).json()["job_id"]
-    page = open_page(f"/jobs?correlation_id={mark}", "operator")
+    page = open_page("/overview", "operator")
+    page.route(
+        "**/api/v1/jobs?*", lambda route: route.continue_(url=re.sub("limit=[0-9]+", "limit=5", route.request.url))
+    )
+    page.goto(page.url.replace("/overview", f"/jobs?correlation_id={mark}"))
     page.get_by_role("row").nth(2).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Select all 230 that pass the filters").click()
-    expect(page.get_by_text("All 230 jobs that pass the filters")).to_be_visible()
+    page.get_by_role("button", name="Select all 12 that pass the filters").click()
+    expect(page.get_by_text("All 12 jobs that pass the filters")).to_be_visible()
     assert serious(page) == []
     page.get_by_role("button", name="Cancel", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Jobs that come later are left alone")
     assert serious(page) == []
     picture(page, "jobs-bulk")
-    dialog.get_by_role("button", name="Cancel 230 jobs").click()
-    expect(page.get_by_text("Cancelling 230 jobs.")).to_be_visible(timeout=60_000)
+    dialog.get_by_role("button", name="Cancel 12 jobs").click()
+    expect(page.get_by_text("Cancelling 12 jobs.")).to_be_visible(timeout=60_000)
     with platform.client as client:
 
         def open_jobs() -> int:
@@ -110,6 +116,45 @@ def test_all_jobs_of_a_filter_are_cancelled_although_few_are_loaded(
         eventually(lambda: open_jobs() == 0, "the cancellation of all")
         assert client.get(f"/api/v1/jobs/{other}").json()["status"] in ("queued", "pending", "running")
         client.post(f"/api/v1/jobs/{other}/cancel")
+
+
+def test_a_search_goes_on_where_a_page_has_no_match(open_page: OpenPage, platform: SharedPlatform) -> None:
+    """The first page is made empty, as one of 10,000 jobs without a match is. All else is real."""
+    mark = uuid.uuid4().hex[:12]
+    platform.run("fails", message=f"no luck {mark}")
+    page = open_page("/overview", "operator")
+
+    def first_without_matches(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        if query.get("error") != [mark]:
+            route.continue_()
+        elif "cursor" in query:
+            route.continue_(url=route.request.url.replace("&cursor=later", ""))
+        else:
+            answer = route.fetch()
+            route.fulfill(response=answer, json={**answer.json(), "jobs": [], "next_cursor": "later"})
+
+    page.route("**/api/v1/jobs?*", first_without_matches)
+    page.goto(page.url.replace("/overview", f"/jobs?error={mark}"))
+    expect(page.get_by_role("cell", name=re.compile(mark))).to_be_visible()
+    expect(page.get_by_text("No job passes these filters")).to_have_count(0)
+
+
+def test_the_overview_shows_only_times_of_which_all_jobs_were_counted(open_page: OpenPage) -> None:
+    page = open_page("/components", "operator")
+
+    def of_very_many(route: Route) -> None:
+        answer = route.fetch()
+        histogram = answer.json()
+        middle = histogram["parts"][len(histogram["parts"]) // 2]["begins_at"]
+        route.fulfill(response=answer, json={**histogram, "more": True, "complete_from": middle})
+
+    page.route("**/api/v1/jobs/histogram*", of_very_many)
+    page.goto(page.url.replace("/components", "/overview"))
+    expect(page.get_by_text("too many jobs to count")).to_be_visible()
+    expect(page.get_by_text(re.compile("jobs since"))).to_be_visible()
+    assert serious(page) == []
+    picture(page, "overview-uncounted")
 
 
 def test_paused_jobs_are_found_from_the_overview(open_page: OpenPage, platform: SharedPlatform) -> None:

@@ -331,9 +331,16 @@ class JobHistogram(BaseModel):
     created_from: datetime
     created_to: datetime
     parts: list[HistogramPart]
-    workflows: list[WorkflowCounts] = Field(description="The 50 with the most jobs, those first")
+    workflows: list[WorkflowCounts] = Field(
+        description="The 50 with the most jobs, those first; only of parts that begin at `complete_from` or later"
+    )
     more: bool = Field(
         description="Whether there may be more: of each status at most the newest 20,000 jobs are counted"
+    )
+    complete_from: datetime | None = Field(
+        default=None,
+        description="If there may be more: the time since which every job is counted. Earlier parts have too few, and "
+        "not the same share of each status",
     )
 
 

@@ -1613,6 +1613,8 @@ CREATE INDEX idx_assets_refs ON app.geospatial_assets USING gin (platform_refs j
 
 CREATE INDEX idx_assets_text ON app.geospatial_assets USING gin ((lower(jsonb_path_query_array(platform_refs, '$.*')::text)) gin_trgm_ops);
 
+CREATE INDEX idx_assets_title ON app.geospatial_assets USING gin ((lower(outputs #>> '{dataset_metadata,title}')) gin_trgm_ops);
+
 CREATE INDEX idx_assets_platform ON app.geospatial_assets USING btree (platform_id, created_at DESC, asset_id DESC);
 
 CREATE INDEX idx_assets_created ON app.geospatial_assets USING btree (created_at DESC, asset_id DESC);

@@ -175,7 +175,8 @@ def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, 
     return {
         **asdict(chosen),
         "refs": None if chosen.refs is None else to_json(chosen.refs),
-        "text": None if chosen.text is None else _like(chosen.text),
+        "text": None if chosen.text is None else _like(json.dumps(chosen.text, ensure_ascii=False)[1:-1]),
+        "title": None if chosen.text is None else _like(chosen.text),
         "before": moment,
         "before_id": last,
         "limit": limit,
@@ -183,9 +184,8 @@ def page_parameters(chosen: AssetFilter, *, limit: int, before: tuple[datetime, 
 
 
 def _like(text: str) -> str:
-    """Return a pattern that matches the text anywhere in a JSON value."""
-    written = json.dumps(text, ensure_ascii=False)[1:-1]
-    escaped = written.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    """Return a pattern that matches the text anywhere."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 

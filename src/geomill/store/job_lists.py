@@ -195,9 +195,9 @@ class HistogramCell:
     jobs: int
 
 
-async def histogram(conn: Connection, chosen: JobFilter, parts: int) -> tuple[list[HistogramCell], bool]:
-    """Return how many jobs were created in each part of the filter's time range, and whether there may be more: of each
-    status at most the newest `COUNTED` are read."""
+async def histogram(conn: Connection, chosen: JobFilter, parts: int) -> tuple[list[HistogramCell], datetime | None]:
+    """Return how many jobs were created in each part of the filter's time range. Of each status at most the newest
+    `COUNTED` are read: if there may be more, also return the time since which all are counted."""
     assert chosen.created_from is not None
     assert chosen.created_to is not None
     question = _question(chosen, by_status=True)
@@ -208,11 +208,12 @@ async def histogram(conn: Connection, chosen: JobFilter, parts: int) -> tuple[li
     }
     statement = question.statement(queries("job_lists").histogram)
     rows = await (await conn.execute(statement, question.asked(COUNTED, **times), prepare=False)).fetchall()
-    examined = Counter[str]()
+    examined, oldest = Counter[str](), dict[str, datetime]()
     for row in rows:
         examined[row["line"]] += row["examined"]
+        oldest[row["line"]] = min(row["oldest"], oldest.get(row["line"], row["oldest"]))
     cells = [HistogramCell(row["part"], row["workflow_id"], row["status"], row["jobs"]) for row in rows if row["jobs"]]
-    return cells, any(number >= COUNTED for number in examined.values())
+    return cells, max((oldest[line] for line, number in examined.items() if number >= COUNTED), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from psycopg.types.json import Json
 
 from geomill.domain.access.principal import Role
 from tests.integration.api.desk import REFS, order, problem
@@ -65,6 +66,14 @@ async def test_filters(counter: Any) -> None:
     assert await listed(counter, text="A%B") == ["a%b"]
     assert await listed(counter, text="%") == ["a%b"], "a wildcard is a character"
     assert await listed(counter, text="grö") == ['say "x"']
+    async with counter.engine.pool.connection() as conn, conn.transaction():
+        await conn.execute("SET LOCAL session_replication_role = replica")  # outputs follow a job; there is none
+        await conn.execute(
+            "UPDATE app.geospatial_assets SET outputs = %s WHERE platform_refs ->> 'version_id' = 'vec'",
+            (Json({"dataset_metadata": {"title": 'Parcels "2026" of 100_%'}}),),
+        )
+    assert await listed(counter, text='parcels "2026"') == ["vec"], "a title"
+    assert await listed(counter, text="0_%") == ["vec"], "a wildcard is a character in a title, too"
     assert await listed(counter, text='say "x"') == ['say "x"']
     assert await listed(counter, text="dataset_id") == [], "names of identifiers are not searched"
     assert await listed(counter, data_type="vector") == ["vec"]

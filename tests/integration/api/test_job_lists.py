@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from geomill.store import job_lists
 from geomill.store.pool import Pool
 from tests.integration.api.test_jobs import JOBS, submit, until
 
@@ -162,9 +163,22 @@ async def test_a_histogram_counts_each_job_once_in_its_part(idle: AsyncClient, l
         {"workflow_id": "v", "counts": {"cancelled": 1, "failed": 1}},
         {"workflow_id": "w", "counts": {"failed": 2}},
     ]
-    assert answer["more"] is False
+    assert (answer["more"], answer["complete_from"]) == (False, None)
     filtered = (await idle.get(f"{JOBS}/histogram", params={**range_of_times, "workflow_id": "w", "parts": 1})).json()
     assert [part["counts"] for part in filtered["parts"]] == [{"failed": 2}]
+
+
+async def test_a_histogram_tells_since_when_it_is_complete(
+    idle: AsyncClient, listed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_lists, "COUNTED", 2)
+    times = {"created_from": "2026-01-01T00:00:00Z", "created_to": "2026-01-05T00:00:00Z", "parts": 4}
+    answer = (await idle.get(f"{JOBS}/histogram", params=times)).json()
+    assert (answer["more"], answer["complete_from"][:10]) == (True, "2026-01-02")
+    assert answer["workflows"] == [
+        {"workflow_id": "v", "counts": {"cancelled": 1, "failed": 1}},
+        {"workflow_id": "w", "counts": {"failed": 1}},
+    ]
 
 
 async def test_a_histogram_of_no_time_or_too_many_parts_is_refused(idle: AsyncClient) -> None:

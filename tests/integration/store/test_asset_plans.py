@@ -21,14 +21,16 @@ ROWS = 20_000
 FILL_ASSETS = """
 INSERT INTO app.geospatial_assets (
     asset_id, platform_id, platform_refs, data_type, table_stem, blob_stem, stac_item_id, stac_collection_id,
-    workflow_id, approval_state, rejection_reason, processing_status, last_request_id, processing_started_at, created_at
+    workflow_id, approval_state, rejection_reason, processing_status, last_request_id, processing_started_at,
+    created_at, outputs
 )
 SELECT md5(n::text), CASE WHEN n %% 50 = 0 THEN 'arcgis' ELSE 'ddh' END,
        jsonb_build_object('dataset_id', 'set' || n / 100, 'resource_id', 'r' || n %% 100),
        'raster', 't' || n, 'b' || n, 'i' || n, 'c' || n / 100, 'w' || n %% 40,
        CASE WHEN n %% 90 = 0 THEN 'rejected' ELSE 'pending_review' END::app.approval_state, 'x',
        (ARRAY['failed', 'processing', 'completed'])[least(n %% 100 + 1, 3)]::app.processing_status,
-       md5('r' || n), now(), now() - n * interval '1 second'
+       md5('r' || n), now(), now() - n * interval '1 second',
+       jsonb_build_object('dataset_metadata', jsonb_build_object('title', 'The title of ' || n))
 FROM generate_series(1, %s) AS n
 """
 FILL_REQUESTS = """
@@ -48,6 +50,7 @@ PAGES = {
     "nothing contains it": AssetFilter(refs={"dataset_id": "nobody"}),
     "text": AssetFilter(text="Set77"),
     "rare text": AssetFilter(text="nobody has this"),
+    "title": AssetFilter(text="Title of 77"),
     "failed": AssetFilter(processing_status=ProcessingStatus.FAILED),
     "rejected": AssetFilter(approval_state=ApprovalState.REJECTED),
     "public": AssetFilter(clearance_state=ClearanceState.PUBLIC),

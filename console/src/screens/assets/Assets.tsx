@@ -13,6 +13,7 @@ import { State } from "@/components/states";
 import { type Column, Table } from "@/components/Table";
 import { Age } from "@/components/Time";
 import { count } from "@/format/number";
+import { useLive } from "@/live";
 import { useAddress, useAddresses } from "@/shell/address";
 import { Screen } from "@/shell/Screen";
 import { useMay } from "@/shell/session";
@@ -45,6 +46,13 @@ export default function Assets() {
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     placeholderData: (earlier) => earlier,
+  });
+  useLive(may("GET /api/v1/stream") ? "jobs" : null, {
+    refresh: [["assets", query]],
+    patch: (client, events) => {
+      const settled = events.some((event) => isSettled(event.data));
+      if (settled) void client.invalidateQueries({ queryKey: ["assets"] }, { cancelRefetch: false });
+    },
   });
   const assets = pages.data?.pages.flatMap((page) => page.assets) ?? [];
   const total = `${count(assets.length)}${pages.hasNextPage ? " or more" : ""}`;
@@ -92,7 +100,7 @@ export default function Assets() {
                   title="No asset matches"
                   action={<Button onClick={() => setAddress(clear)}>Clear the filters</Button>}
                 >
-                  Search looks into the identifiers, such as those of dataset and version.
+                  Search looks into titles and identifiers, such as those of dataset and version.
                 </Empty>
               ) : (
                 <Empty
@@ -117,6 +125,12 @@ export default function Assets() {
       </div>
     </Screen>
   );
+}
+
+/** Whether an event is about the end of a job of an asset: its row then has another state. */
+function isSettled(data: unknown): boolean {
+  const job = data as { asset_id?: string | null; completed_at?: string | null } | null;
+  return Boolean(job?.asset_id && job.completed_at);
 }
 
 function columnsOf(onPoint: (id: string | null) => void): Column<AssetView>[] {

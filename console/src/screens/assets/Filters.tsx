@@ -59,7 +59,7 @@ function Search({ value, onChange }: { value: string; onChange: (value: string) 
         className="input"
         type="search"
         aria-label="Search assets"
-        placeholder="Identifier"
+        placeholder="Title or identifier"
         maxLength={200}
         value={text}
         onChange={(event) => setText(event.target.value)}

@@ -25,6 +25,8 @@ import { When } from "./When";
 import "./jobs.css";
 
 const PAGE = 200;
+/** How many pages without a match are read by themselves. Each looks at 10,000 jobs of each state. */
+const MOST_EMPTY_PAGES = 10;
 const ACTIVE = ["queued", "pending", "running"] as const;
 
 export default function Jobs() {
@@ -68,6 +70,13 @@ export default function Jobs() {
       if (unknown.length > 0) setUnseen((earlier) => new Set([...earlier, ...unknown]));
     },
   });
+  // A page of rare matches may be empty although there are more.
+  const { fetchNextPage } = list;
+  const goesOn = list.hasNextPage && !list.isFetchingNextPage && (list.data?.pages.length ?? 0) < MOST_EMPTY_PAGES;
+  const empty = list.data?.pages.every((page) => page.jobs.length === 0) ?? false;
+  useEffect(() => {
+    if (empty && goesOn) void fetchNextPage();
+  }, [empty, goesOn, fetchNextPage]);
   const rows = useMemo(() => list.data?.pages.flatMap((page) => page.jobs) ?? [], [list.data]);
   const active = ACTIVE.reduce((sum, state) => sum + (counts.data?.counts[state] ?? 0), 0);
   const all = Object.values(counts.data?.counts ?? {}).reduce((sum, value) => sum + value, 0);
@@ -118,7 +127,17 @@ export default function Jobs() {
                   ? { selected, onChange: setSelected, label: (job) => `Select the job ${job.job_id}` }
                   : undefined
               }
-              empty={<NoJobs filtered={text !== ""} />}
+              empty={
+                list.hasNextPage ? (
+                  <Searching
+                    back={list.data?.pages.length ?? 0}
+                    searching={list.isFetchingNextPage}
+                    onMore={() => void list.fetchNextPage()}
+                  />
+                ) : (
+                  <NoJobs filtered={text !== ""} />
+                )
+              }
             />
           )}
         </Loaded>
@@ -133,6 +152,20 @@ export default function Jobs() {
         )}
       </div>
     </Screen>
+  );
+}
+
+/** Matches are rare: nothing was found so far, and there are older jobs. */
+function Searching({ back, searching, onMore }: { back: number; searching: boolean; onMore: () => void }) {
+  if (searching || back < MOST_EMPTY_PAGES) return <Empty icon="find" title="Looking through older jobs" />;
+  return (
+    <Empty
+      icon="find"
+      title="None of the newest jobs passes these filters"
+      action={<Button onClick={onMore}>Look further back</Button>}
+    >
+      A shorter time or a workflow makes the search quicker.
+    </Empty>
   );
 }
 

@@ -19,7 +19,11 @@ export function States({
   return (
     <fieldset className="facets" aria-label="States">
       <button type="button" aria-pressed={chosen.length === 0} onClick={() => change({ status: null })}>
-        All <span className="dim">{count(all)}</span>
+        All{" "}
+        <span className="dim">
+          {count(all)}
+          {atLeast.length > 0 ? "+" : ""}
+        </span>
       </button>
       {STATES.map((state) => (
         <button

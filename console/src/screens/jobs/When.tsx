@@ -3,6 +3,8 @@ import { type PointerEvent, useRef, useState } from "react";
 import { api, ok } from "@/api/client";
 import { Bars } from "@/components/Bars";
 import { Segments } from "@/components/Button";
+import { counted } from "@/components/histogram";
+import { Uncounted } from "@/components/Uncounted";
 import { day, shortClock } from "@/format/time";
 import { useAddress, useAddresses } from "@/shell/address";
 import type { JobFilters } from "./filters";
@@ -30,6 +32,7 @@ export function When({ filters }: { filters: JobFilters }) {
   });
   const data = histogram.data;
   if (!data) return <div className="when" />;
+  const { bars, uncounted } = counted(data);
   const from = Date.parse(data.created_from);
   const length = Date.parse(data.created_to) - from;
   const share = (event: PointerEvent) => {
@@ -59,11 +62,8 @@ export function When({ filters }: { filters: JobFilters }) {
           });
         }}
       >
-        <Bars
-          bars={data.parts.map((part) => ({ at: part.begins_at, counts: part.counts }))}
-          height={44}
-          label="Jobs over time"
-        />
+        <Bars bars={bars} height={44} label="Jobs over time" />
+        <Uncounted share={uncounted} />
         {chosen && (
           <i
             className="brush"

@@ -1,12 +1,14 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "wouter";
 import type { JobHistogram } from "@/api/schema";
-import { type Bar, Bars, total } from "@/components/Bars";
+import { Bars, total } from "@/components/Bars";
 import { Card } from "@/components/Card";
 import { Empty } from "@/components/Empty";
+import { counted } from "@/components/histogram";
 import { Loaded } from "@/components/Loading";
+import { Uncounted } from "@/components/Uncounted";
 import { count, percent } from "@/format/number";
-import { day, shortClock } from "@/format/time";
+import { day, moment, shortClock } from "@/format/time";
 import { worstFirst } from "./failures";
 
 type HistogramQuery = UseQueryResult<JobHistogram>;
@@ -41,7 +43,7 @@ function Chart({
   hours: number;
   active: Record<string, number>;
 }) {
-  const bars: Bar[] = histogram.parts.map((part) => ({ at: part.begins_at, counts: part.counts }));
+  const { bars, since, uncounted, minutes } = counted(histogram);
   const all = bars.reduce((sum, bar) => sum + total(bar.counts), 0);
   const failed = bars.reduce((sum, bar) => sum + (bar.counts.failed ?? 0), 0);
   const ended = bars.reduce((sum, bar) => sum + (bar.counts.failed ?? 0) + (bar.counts.completed ?? 0), 0);
@@ -51,10 +53,12 @@ function Chart({
     <>
       <dl className="figures">
         <Figure
-          value={`${count(all)}${histogram.more ? "+" : ""}`}
-          name={`jobs in ${hours < 48 ? `${hours} h` : `${hours / 24} d`}`}
+          value={count(all)}
+          name={
+            uncounted > 0 ? `jobs since ${moment(since)}` : `jobs in ${hours < 48 ? `${hours} h` : `${hours / 24} d`}`
+          }
         />
-        <Figure value={(all / (hours * 60)).toFixed(1)} name="jobs a minute" />
+        <Figure value={minutes > 0 ? (all / minutes).toFixed(1) : "–"} name="jobs a minute" />
         <Figure value={ended > 0 ? percent(failed / ended) : "–"} name="of ended jobs failed" />
         <Figure value={count(running)} name="jobs active" />
       </dl>
@@ -63,6 +67,7 @@ function Chart({
           <span className="y top">{count(most)}</span>
           <span className="y">0</span>
           <Bars bars={bars} label={`${all} jobs, at most ${most} in one part of the time`} />
+          <Uncounted share={uncounted} />
         </div>
         <div>
           <Bars
@@ -84,8 +89,8 @@ function Chart({
 function timeAt(histogram: JobHistogram, share: number): string {
   const from = Date.parse(histogram.created_from);
   const to = Date.parse(histogram.created_to);
-  const moment = from + (to - from) * share;
-  return to - from > 48 * 3_600_000 ? day(moment) : shortClock(moment);
+  const place = from + (to - from) * share;
+  return to - from > 48 * 3_600_000 ? day(place) : shortClock(place);
 }
 
 function Figure({ value, name }: { value: string; name: string }) {
@@ -102,7 +107,12 @@ const MOST_WORKFLOWS = 6;
 /** Workflows with the share of their jobs that failed. */
 export function Failures({ query, span }: { query: HistogramQuery; span: string }) {
   return (
-    <Card className="c5" title="Failures by workflow" aside={span} flush>
+    <Card
+      className="c5"
+      title="Failures by workflow"
+      aside={query.data?.complete_from ? `since ${moment(counted(query.data).since)}` : span}
+      flush
+    >
       <Loaded query={query} lines={5}>
         {(histogram) => {
           const rows = worstFirst(histogram.workflows).slice(0, MOST_WORKFLOWS);

@@ -1,6 +1,7 @@
 /** What needs attention with its action, throughput, failures, queues, storage, what was published, processes. */
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useId } from "react";
 import { api, ok } from "@/api/client";
 import { Segments } from "@/components/Button";
 import { Glyph, State } from "@/components/states";
@@ -90,11 +91,28 @@ function Standing() {
   );
 }
 
+/** Why the platform is not ready: the first reason, and all of them at a click. */
 function Degraded({ reasons }: { reasons: string[] }) {
-  return (
-    <span className="state" title={reasons.join("\n")}>
+  const id = useId();
+  const sign = (
+    <>
       <Glyph state="failed" />
       {reasons[0] ?? "Degraded"}
+    </>
+  );
+  if (reasons.length < 2) return <span className="state">{sign}</span>;
+  return (
+    <span className="menu">
+      <button type="button" className="state link" popoverTarget={id}>
+        {sign}, and {reasons.length - 1} more
+      </button>
+      <div id={id} popover="auto" className="popover reasons">
+        <ul>
+          {reasons.map((reason) => (
+            <li key={reason}>{reason}</li>
+          ))}
+        </ul>
+      </div>
     </span>
   );
 }

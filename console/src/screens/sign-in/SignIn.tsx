@@ -92,8 +92,12 @@ export function SignIn({ oidc, version }: { oidc: boolean; version: string }) {
 
 function Refusal({ error }: { error: unknown }) {
   const { happened, remedy } = wording(asProblem(error));
+  const linkFailed = location.pathname.endsWith("/enter");
   return (
-    <Note kind="bad" more={remedy}>
+    <Note
+      kind="bad"
+      more={linkFailed ? "The command geomill console link gives another one. Or sign in with a key." : remedy}
+    >
       {happened}
     </Note>
   );

@@ -51,7 +51,9 @@ class AssetFilters(ApiInput):
     refs: Annotated[str, Field(max_length=2000)] | None = Field(
         default=None, description='Identifiers of the asset, as JSON: {"dataset_id": "IDN_lulc"}'
     )
-    text: Text | None = Field(default=None, description="A part of an identifier, in upper or lower case")
+    text: Text | None = Field(
+        default=None, description="A part of an identifier or of the title, in upper or lower case"
+    )
     data_type: DataType | None = None
     processing_status: ProcessingStatus | None = None
     approval_state: ApprovalState | None = None

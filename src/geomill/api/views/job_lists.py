@@ -103,18 +103,20 @@ async def histogram(conn: Connection, options: HistogramOptions, now: datetime) 
     end = options.created_to or now
     begin = options.created_from or end - USUAL_SPAN
     chosen = job_filter(options.model_copy(update={"created_from": begin, "created_to": end}))
-    cells, more = await job_lists.histogram(conn, chosen, options.parts)
+    cells, complete_from = await job_lists.histogram(conn, chosen, options.parts)
+    width = (end - begin) / options.parts
     by_part: defaultdict[int, Counter[str]] = defaultdict(Counter)
     by_workflow: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for cell in cells:
         by_part[cell.part][cell.status] += cell.jobs
-        by_workflow[cell.workflow_id][cell.status] += cell.jobs
-    width = (end - begin) / options.parts
+        if complete_from is None or begin + width * cell.part >= complete_from:
+            by_workflow[cell.workflow_id][cell.status] += cell.jobs
     ranked = sorted(by_workflow.items(), key=lambda entry: (-entry[1].total(), entry[0]))[:MOST_WORKFLOWS]
     return JobHistogram(
         created_from=begin,
         created_to=end,
         parts=[HistogramPart(begins_at=begin + width * part, counts=by_part[part]) for part in range(options.parts)],
         workflows=[WorkflowCounts(workflow_id=name, counts=counts) for name, counts in ranked],
-        more=more,
+        more=complete_from is not None,
+        complete_from=complete_from,
     )

@@ -180,6 +180,7 @@ class Asset(NewAsset, Entity):
             ("(lower(jsonb_path_query_array(platform_refs, '$.*')::text)) gin_trgm_ops",),
             method="gin",
         ),
+        Index("idx_assets_title", ("(lower(outputs #>> '{dataset_metadata,title}')) gin_trgm_ops",), method="gin"),
         Index("idx_assets_platform", ("platform_id", "created_at DESC", "asset_id DESC")),
         Index("idx_assets_created", ("created_at DESC", "asset_id DESC")),
         Index("idx_assets_collection", ("stac_collection_id",)),

@@ -127,12 +127,15 @@ RETURNING {columns of app.geospatial_assets};
 SELECT {columns of app.geospatial_assets} FROM app.geospatial_assets
 
 -- name: identified_assets
--- The source of a page by identifiers. The planner cannot know how many assets have one. If it guesses too high, it reads
--- all assets by date until a page is full. OFFSET makes it read the index of identifiers first. `text` is a LIKE pattern.
+-- The source of a page by identifiers or title. The planner cannot know how many assets have one. If it guesses too high, it
+-- reads all assets by date until a page is full. OFFSET makes it read the indexes of both first. `text` and `title` are LIKE
+-- patterns for the same words: the first is written as in JSON.
 SELECT {columns of app.geospatial_assets}
 FROM app.geospatial_assets
 WHERE (%(refs)s::jsonb IS NULL OR platform_refs @> %(refs)s::jsonb)
-  AND (%(text)s::text IS NULL OR lower(jsonb_path_query_array(platform_refs, '$.*')::text) LIKE lower(%(text)s))
+  AND (%(text)s::text IS NULL
+       OR lower(jsonb_path_query_array(platform_refs, '$.*')::text) LIKE lower(%(text)s)
+       OR lower(outputs #>> '{dataset_metadata,title}') LIKE lower(%(title)s))
 OFFSET 0
 
 -- name: page

@@ -78,9 +78,10 @@ FROM judged
 GROUP BY status, line;
 
 -- name: histogram
--- Jobs by part of the time, workflow and status, and how many were read of each line.
+-- Jobs by part of the time, workflow and status, how many were read of each line, and the oldest of them.
 SELECT width_bucket(extract(epoch FROM created_at), %(from_epoch)s::float8, %(to_epoch)s::float8, %(parts)s::integer) - 1 AS part,
-       workflow_id, status::text AS status, line, count(*) FILTER (WHERE matches) AS jobs, count(*) AS examined
+       workflow_id, status::text AS status, line, count(*) FILTER (WHERE matches) AS jobs, count(*) AS examined,
+       min(created_at) AS oldest
 FROM judged
 GROUP BY part, workflow_id, status, line;
 
