@@ -196,7 +196,18 @@ ODD: dict[str, OddFile] = {
         told=["the values of 'wkt' fit degrees"],
     ),
     "wkt in metres": OddFile("a.csv", csv("wkt\nPOINT(500000 5000000)\n"), refused="no_crs"),
-    "ewkt": OddFile("a.csv", csv("geom\nSRID=4326;POINT(1 2)\n"), refused="no_geometry", told=["EWKT"]),
+    "ewkt": OddFile(
+        "a.csv",
+        csv("n,geometry\n1,SRID=32631;POINT(500000 0)\n2,\n3,srid=32631; POINT(500000 0)\n"),
+        "SELECT n, ST_AsText(geom, 9) FROM geo.made_r1 ORDER BY gid",
+        [(1, "POINT(3 0)"), (2, None), (3, "POINT(3 0)")],
+    ),
+    "ewkt of several systems": OddFile(
+        "a.csv",
+        csv("geom\nSRID=4326;POINT(1 2)\nSRID=3857;POINT(1 2)\n"),
+        refused="wrong_crs",
+        told=["the SRIDs 3857, 4326"],
+    ),
     "values beyond the columns": OddFile(
         "a.csv",
         csv("lon,lat,n\n1,2,3\n1,2,3,4,5\n1,2\n"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from geomill.datasets.refusals import refused
 from geomill.domain.folding import folded
-from geomill.vector.csv_profile import SEPARATORS, CsvProfile, point_number
+from geomill.vector.csv_profile import SEPARATORS, SRID, CsvProfile, point_number
 from geomill.vector.facts import Reading, Remark
 
 LONGITUDES = (
@@ -38,6 +38,8 @@ class CsvPlaces:
     crs: str | None
     """The CRS, if names or values of the columns imply one."""
     remarks: list[Remark] = field(default_factory=list)
+    ewkt: int | None = None
+    """The number of the column of EWKT, which GDAL does not read."""
 
 
 def places(profile: CsvProfile, name: str, reading: Reading) -> CsvPlaces:
@@ -86,14 +88,17 @@ def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_su
 
 
 def _text(profile: CsvProfile, column: str) -> CsvPlaces:
-    texts = profile.values(profile.columns.index(column))
-    if any(text[:5].upper() == "SRID=" for text in texts):
-        raise refused(
-            "no_geometry",
-            f"the geometries of '{column}' begin with 'SRID=', which is EWKT: write WKT instead, as PostGIS does with "
-            "ST_AsText, and give source_crs",
-        )
+    number = profile.columns.index(column)
+    texts = profile.values(number)
     options = {**_common(profile), "GEOM_POSSIBLE_NAMES": column}
+    srids = {match[1] for match in map(SRID.match, texts) if match}
+    if len(srids) > 1:
+        raise refused(
+            "wrong_crs",
+            f"the geometries of '{column}' have the SRIDs {', '.join(sorted(srids))[:100]}: write them in one system",
+        )
+    if srids:
+        return CsvPlaces(options, f"EPSG:{srids.pop()}", ewkt=number)
     corners = [corner for text in texts for corner in _corners(text)]
     if not _in_degrees([x for x, _ in corners], [y for _, y in corners]):
         return CsvPlaces(options, None)

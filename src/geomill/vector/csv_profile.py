@@ -25,6 +25,8 @@ SAMPLE_BYTES = 1024 * 1024
 MOST_ROWS = 1_000
 COMMON_ENCODINGS = ["utf-8", "cp1252", "iso-8859-1", "iso-8859-2", "cp1250", "cp1251", "shift_jis", "gb18030"]
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+SRID = re.compile(r"\s*SRID\s*=\s*([0-9]{1,6})\s*;", re.IGNORECASE)
+"""The beginning of EWKT, as PostGIS writes it."""
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})( \d{1,2}:\d{2}(:\d{2})?)?")
 
 
@@ -41,11 +43,13 @@ class CsvProfile:
     """The numbers of the columns whose numbers have a decimal comma."""
     dates: dict[int, DateOrder] = field(default_factory=dict)
     unclear_dates: list[int] = field(default_factory=list)
+    ewkt: int | None = None
+    """The number of the column whose WKT begins with an SRID."""
 
     @property
     def plain(self) -> bool:
         """Whether GDAL can read the file as it is."""
-        return self.encoding == "utf-8" and not self.decimal_commas and not self.dates
+        return self.encoding == "utf-8" and not self.decimal_commas and not self.dates and self.ewkt is None
 
     def values(self, column: int) -> list[str]:
         """Return the values of a column in the sample that are not empty."""
@@ -180,3 +184,8 @@ def point_number(value: str) -> str | None:
     """Return a number with a decimal point, or None if the value is no number."""
     text = value.strip()
     return text.replace(".", "").replace(",", ".") if _NUMBER.fullmatch(text) else None
+
+
+def without_srid(value: str) -> str:
+    """Return EWKT as WKT."""
+    return SRID.sub("", value, count=1)

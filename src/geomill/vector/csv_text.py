@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from geomill.datasets.refusals import refused
-from geomill.vector.csv_profile import CsvProfile, iso_date, line_text, point_number, wrong_encoding
+from geomill.vector.csv_profile import CsvProfile, iso_date, line_text, point_number, without_srid, wrong_encoding
 
 LONGEST_FIELD = 256 * 1024 * 1024
 Convert = Callable[[str], str | None]
@@ -38,6 +38,8 @@ def _write(path: Path, profile: CsvProfile, target: Path, most: int | None) -> s
     """Write the rows. Returns the columns with a value that could not be converted."""
     converters: dict[int, Convert] = dict.fromkeys(profile.decimal_commas, point_number)
     converters |= {number: partial(iso_date, order=order) for number, order in profile.dates.items()}
+    if profile.ewkt is not None:
+        converters[profile.ewkt] = without_srid
     misfits: set[int] = set()
     target.unlink(missing_ok=True)
     with target.open("x", encoding="utf-8", newline="") as file:  # never through a link to the original
