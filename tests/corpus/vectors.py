@@ -202,6 +202,8 @@ ODD: dict[str, OddFile] = {
         "SELECT n, ST_AsText(geom, 9) FROM geo.made_r1 ORDER BY gid",
         [(1, "POINT(3 0)"), (2, None), (3, "POINT(3 0)")],
     ),
+    "ewkt without a system": OddFile("a.csv", csv("geom\nSRID=0;POINT(1 2)\n"), refused="no_crs"),
+    "ewkt of an unknown system": OddFile("a.csv", csv("geom\nSRID=999999;POINT(1 2)\n"), refused="bad_crs"),
     "ewkt of several systems": OddFile(
         "a.csv",
         csv("geom\nSRID=4326;POINT(1 2)\nSRID=3857;POINT(1 2)\n"),

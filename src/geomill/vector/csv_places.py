@@ -98,7 +98,8 @@ def _text(profile: CsvProfile, column: str) -> CsvPlaces:
             f"the geometries of '{column}' have the SRIDs {', '.join(sorted(srids))[:100]}: write them in one system",
         )
     if srids:
-        return CsvPlaces(options, f"EPSG:{srids.pop()}", ewkt=number)
+        srid = int(srids.pop())
+        return CsvPlaces(options, f"EPSG:{srid}" if srid else None, ewkt=number)
     corners = [corner for text in texts for corner in _corners(text)]
     if not _in_degrees([x for x, _ in corners], [y for _, y in corners]):
         return CsvPlaces(options, None)
