@@ -217,6 +217,15 @@ ODD: dict[str, OddFile] = {
         [(3,), (3,), (None,)],
         told=["1 of the first 3 rows have more values"],
     ),
+    "spaces around names and values": OddFile(
+        "a.csv",
+        csv("name, lat , lon,a b\n x , 2 , 1 , 7 \n"),
+        "SELECT trim(name), a_b, ST_AsText(geom) FROM geo.made_r1",
+        [("x", 7, PLACE)],
+    ),
+    "degrees, minutes and seconds": OddFile(
+        "a.csv", csv("lat,lon\n50°30'N,7°15'E\n"), refused="no_geometry", told=["7°15'E", "decimal degrees"]
+    ),
     "dates of a european": OddFile(
         "a.csv",
         csv("lon,lat,d\n1,2,31/12/1899\n1,2,01/02/2020\n"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from geomill.datasets.refusals import refused
 from geomill.domain.folding import folded
-from geomill.vector.csv_profile import SEPARATORS, SRID, CsvProfile, point_number
+from geomill.vector.csv_profile import SEPARATORS, SRID, CsvProfile, is_number, point_number
 from geomill.vector.facts import Reading, Remark
 
 LONGITUDES = (
@@ -70,6 +70,7 @@ def places(profile: CsvProfile, name: str, reading: Reading) -> CsvPlaces:
 
 def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_submitter: bool = False) -> CsvPlaces:
     xs, ys = _numbers(profile, x), _numbers(profile, y)
+    _refuse_words(profile, x, y)
     remarks: list[Remark] = []
     if not named_by_submitter and _are_swapped(xs, ys):
         x, y, xs, ys = y, x, ys, xs
@@ -85,6 +86,15 @@ def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_su
         crs = DEGREES
         remarks.append(_assumed(f"'{x}' and '{y}'"))
     return CsvPlaces({**_common(profile), "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, crs, remarks)
+
+
+def _refuse_words(profile: CsvProfile, x: str, y: str) -> None:
+    values = [value for column in (x, y) for value in profile.values(profile.columns.index(column))]
+    if values and not any(is_number(value) or point_number(value) for value in values):
+        raise refused(
+            "no_geometry",
+            f"the values of '{x}' and '{y}' are not numbers, such as '{values[0][:40]}': write decimal degrees",
+        )
 
 
 def _text(profile: CsvProfile, column: str) -> CsvPlaces:
