@@ -226,6 +226,26 @@ ODD: dict[str, OddFile] = {
     "degrees, minutes and seconds": OddFile(
         "a.csv", csv("lat,lon\n50°30'N,7°15'E\n"), refused="no_geometry", told=["7°15'E", "decimal degrees"]
     ),
+    "dates that do not exist": OddFile(
+        "a.csv",
+        csv("lon,lat,d\n1,2,2020-02-29\n1,2,2021-02-29\n"),
+        "SELECT d FROM geo.made_r1 ORDER BY gid",
+        [(date(2020, 2, 29),), (date(2021, 3, 1),)],
+        told=["such as 2021-02-29"],
+    ),
+    "dates that do not exist in geojson": OddFile(
+        "a.geojson",
+        features({"d": "2020-04-31"}),
+        "SELECT d FROM geo.made_r1",
+        [(date(2020, 5, 1),)],
+        told=["such as 2020-04-31"],
+    ),
+    "dates that all exist": OddFile(
+        "a.geojson",
+        features({"d": "2020-02-29", "n": "12020-02-30"}),
+        "SELECT d FROM geo.made_r1",
+        [(date(2020, 2, 29),)],
+    ),
     "dates of a european": OddFile(
         "a.csv",
         csv("lon,lat,d\n1,2,31/12/1899\n1,2,01/02/2020\n"),
