@@ -196,13 +196,55 @@ ODD: dict[str, OddFile] = {
         told=["the values of 'wkt' fit degrees"],
     ),
     "wkt in metres": OddFile("a.csv", csv("wkt\nPOINT(500000 5000000)\n"), refused="no_crs"),
-    "ewkt": OddFile("a.csv", csv("geom\nSRID=4326;POINT(1 2)\n"), refused="no_geometry", told=["EWKT"]),
+    "ewkt": OddFile(
+        "a.csv",
+        csv("n,geometry\n1,SRID=32631;POINT(500000 0)\n2,\n3,srid=32631; POINT(500000 0)\n"),
+        "SELECT n, ST_AsText(geom, 9) FROM geo.made_r1 ORDER BY gid",
+        [(1, "POINT(3 0)"), (2, None), (3, "POINT(3 0)")],
+    ),
+    "ewkt without a system": OddFile("a.csv", csv("geom\nSRID=0;POINT(1 2)\n"), refused="no_crs"),
+    "ewkt of an unknown system": OddFile("a.csv", csv("geom\nSRID=999999;POINT(1 2)\n"), refused="bad_crs"),
+    "ewkt of several systems": OddFile(
+        "a.csv",
+        csv("geom\nSRID=4326;POINT(1 2)\nSRID=3857;POINT(1 2)\n"),
+        refused="wrong_crs",
+        told=["the SRIDs 3857, 4326"],
+    ),
     "values beyond the columns": OddFile(
         "a.csv",
         csv("lon,lat,n\n1,2,3\n1,2,3,4,5\n1,2\n"),
         "SELECT n FROM geo.made_r1 ORDER BY gid",
         [(3,), (3,), (None,)],
         told=["1 of the first 3 rows have more values"],
+    ),
+    "spaces around names and values": OddFile(
+        "a.csv",
+        csv("name, lat , lon,a b\n x , 2 , 1 , 7 \n"),
+        "SELECT trim(name), a_b, ST_AsText(geom) FROM geo.made_r1",
+        [("x", 7, PLACE)],
+    ),
+    "degrees, minutes and seconds": OddFile(
+        "a.csv", csv("lat,lon\n50°30'N,7°15'E\n"), refused="no_geometry", told=["7°15'E", "decimal degrees"]
+    ),
+    "dates that do not exist": OddFile(
+        "a.csv",
+        csv("lon,lat,d\n1,2,2020-02-29\n1,2,2021-02-29\n"),
+        "SELECT d FROM geo.made_r1 ORDER BY gid",
+        [(date(2020, 2, 29),), (date(2021, 3, 1),)],
+        told=["such as 2021-02-29"],
+    ),
+    "dates that do not exist in geojson": OddFile(
+        "a.geojson",
+        features({"d": "2020-04-31"}),
+        "SELECT d FROM geo.made_r1",
+        [(date(2020, 5, 1),)],
+        told=["such as 2020-04-31"],
+    ),
+    "dates that all exist": OddFile(
+        "a.geojson",
+        features({"d": "2020-02-29", "n": "12020-02-30"}),
+        "SELECT d FROM geo.made_r1",
+        [(date(2020, 2, 29),)],
     ),
     "dates of a european": OddFile(
         "a.csv",

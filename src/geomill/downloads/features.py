@@ -67,9 +67,32 @@ def _write(order: FeaturesOrder, batches: _Batches, folder: Path) -> Path:
         _csv(order, batches, path)
     elif order.format is DownloadFormat.GEOJSON:
         _geojson(order, batches, path)
+    elif order.format is DownloadFormat.FLATGEOBUF:
+        path = _flatgeobuf(order, batches, path)
+    elif order.format is DownloadFormat.GEOPACKAGE:
+        path = _by_gdal(order, batches, path, kind.driver, FID=_feature_id(order))
     else:
         path = _by_gdal(order, batches, path, kind.driver)
     return path
+
+
+def _flatgeobuf(order: FeaturesOrder, batches: _Batches, path: Path) -> Path:
+    """Write the file without a spatial index if geometries are missing, which an index cannot have."""
+    driver = KINDS[order.format].driver
+    try:
+        return _by_gdal(order, batches, path, driver)
+    except Exception:
+        if not batches.lack_geometries or batches.rows > order.most_rows:
+            raise
+    path.unlink(missing_ok=True)
+    batches.rows = 0
+    return _by_gdal(order, batches, path, driver, SPATIAL_INDEX="NO")
+
+
+def _feature_id(order: FeaturesOrder) -> str:
+    """Return a name for the ids that GDAL gives to features, which no column has."""
+    names = {column.name.lower() for column in order.columns}
+    return next(name for name in ("fid", *(f"fid_{number}" for number in range(len(names) + 1))) if name not in names)
 
 
 class _Batches:
@@ -77,6 +100,8 @@ class _Batches:
 
     def __init__(self, order: FeaturesOrder, tell: Callable[[int], None] | None, seconds: int) -> None:
         self._order, self._tell, self._seconds, self.rows = order, tell, seconds, 0
+        self.lack_geometries = False
+        """Whether a geometry was missing in the rows so far."""
         texts = _AS_TEXT if order.format is DownloadFormat.SHAPEFILE else ()
         self._types = [
             pa.string() if column.type in texts else _TYPES.get(column.type, pa.string()) for column in order.columns
@@ -88,6 +113,7 @@ class _Batches:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for rows in self.plain():
             columns = list(zip(*rows, strict=True))
+            self.lack_geometries = self.lack_geometries or None in columns[-1]
             arrays = [
                 pa.array(_texts(values) if pa.types.is_string(kind) else values, kind)
                 for values, kind in zip(columns, [*self._types, pa.binary()], strict=True)
@@ -188,7 +214,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _by_gdal(order: FeaturesOrder, batches: _Batches, path: Path, driver: str) -> Path:
+def _by_gdal(order: FeaturesOrder, batches: _Batches, path: Path, driver: str, **options: str) -> Path:
     from pyogrio.raw import write_arrow
 
     shapefile = order.format is DownloadFormat.SHAPEFILE
@@ -203,6 +229,7 @@ def _by_gdal(order: FeaturesOrder, batches: _Batches, path: Path, driver: str) -
         geometry_type=_gdal_type(order.geometry_type),
         crs=f"EPSG:{order.srid}",
         encoding="UTF-8" if shapefile else None,
+        **options,
     )
     if not shapefile:
         return target

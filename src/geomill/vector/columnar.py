@@ -22,6 +22,7 @@ import pyogrio
 from geomill.datasets.refusals import refused
 from geomill.vector.csv_source import csv_source
 from geomill.vector.facts import Format, Reading
+from geomill.vector.impossible_dates import impossible_dates
 from geomill.vector.layers import binary, refuse_repeated
 from geomill.vector.linked_crs import refuse_linked_crs
 from geomill.vector.ogr_layer import GEOMETRY_NAME, OgrLayer, Opening, short_first_pass
@@ -40,6 +41,7 @@ _KINDS: tuple[dict[str, str], ...] = ({}, {"AUTODETECT_SIZE_LIMIT": "64000000"},
 """GDAL's options for the types of the columns of a CSV file: of its first megabyte, of 64 megabytes, text."""
 _SAMPLED_BYTES = 1_000_000
 """The bytes in which GDAL looks for types by default."""
+_TEXTS = (Format.CSV, Format.GEOJSON, Format.GEOJSON_LINES)
 _MISFIT = "Invalid value type found"
 """GDAL's remark about a value that it drops. It reaches only the main thread."""
 
@@ -97,6 +99,8 @@ def _copy_once(opening: Opening, name: str, target: Path, tell: Tell, most: int 
     ):
         refuse_repeated(reader.schema.names, name)
         layer = opening.layer(meta, reader.schema, opening.declared_rows)
+        if opening.format in _TEXTS:
+            layer.remarks = [*layer.remarks, *impossible_dates(opening.path, layer.schema, beginning=most is not None)]
         geometry = meta["geometry_name"] or GEOMETRY_NAME
         batches = islice(reader, None if most is None else -(-most // READ_AT_ONCE))
         rows = _write(target, layer, geometry, _batches(batches, layer, geometry), tell)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from geomill.datasets.refusals import refused
 from geomill.domain.folding import folded
-from geomill.vector.csv_profile import SEPARATORS, CsvProfile, point_number
+from geomill.vector.csv_profile import SEPARATORS, SRID, CsvProfile, is_number, point_number
 from geomill.vector.facts import Reading, Remark
 
 LONGITUDES = (
@@ -38,6 +38,8 @@ class CsvPlaces:
     crs: str | None
     """The CRS, if names or values of the columns imply one."""
     remarks: list[Remark] = field(default_factory=list)
+    ewkt: int | None = None
+    """The number of the column of EWKT, which GDAL does not read."""
 
 
 def places(profile: CsvProfile, name: str, reading: Reading) -> CsvPlaces:
@@ -68,6 +70,7 @@ def places(profile: CsvProfile, name: str, reading: Reading) -> CsvPlaces:
 
 def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_submitter: bool = False) -> CsvPlaces:
     xs, ys = _numbers(profile, x), _numbers(profile, y)
+    _refuse_words(profile, x, y)
     remarks: list[Remark] = []
     if not named_by_submitter and _are_swapped(xs, ys):
         x, y, xs, ys = y, x, ys, xs
@@ -85,15 +88,28 @@ def _points(profile: CsvProfile, x: str, y: str, crs: str | None, *, named_by_su
     return CsvPlaces({**_common(profile), "X_POSSIBLE_NAMES": x, "Y_POSSIBLE_NAMES": y}, crs, remarks)
 
 
-def _text(profile: CsvProfile, column: str) -> CsvPlaces:
-    texts = profile.values(profile.columns.index(column))
-    if any(text[:5].upper() == "SRID=" for text in texts):
+def _refuse_words(profile: CsvProfile, x: str, y: str) -> None:
+    values = [value for column in (x, y) for value in profile.values(profile.columns.index(column))]
+    if values and not any(is_number(value) or point_number(value) for value in values):
         raise refused(
             "no_geometry",
-            f"the geometries of '{column}' begin with 'SRID=', which is EWKT: write WKT instead, as PostGIS does with "
-            "ST_AsText, and give source_crs",
+            f"the values of '{x}' and '{y}' are not numbers, such as '{values[0][:40]}': write decimal degrees",
         )
+
+
+def _text(profile: CsvProfile, column: str) -> CsvPlaces:
+    number = profile.columns.index(column)
+    texts = profile.values(number)
     options = {**_common(profile), "GEOM_POSSIBLE_NAMES": column}
+    srids = {match[1] for match in map(SRID.match, texts) if match}
+    if len(srids) > 1:
+        raise refused(
+            "wrong_crs",
+            f"the geometries of '{column}' have the SRIDs {', '.join(sorted(srids))[:100]}: write them in one system",
+        )
+    if srids:
+        srid = int(srids.pop())
+        return CsvPlaces(options, f"EPSG:{srid}" if srid else None, ewkt=number)
     corners = [corner for text in texts for corner in _corners(text)]
     if not _in_degrees([x for x, _ in corners], [y for _, y in corners]):
         return CsvPlaces(options, None)

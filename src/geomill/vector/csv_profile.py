@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -25,6 +25,8 @@ SAMPLE_BYTES = 1024 * 1024
 MOST_ROWS = 1_000
 COMMON_ENCODINGS = ["utf-8", "cp1252", "iso-8859-1", "iso-8859-2", "cp1250", "cp1251", "shift_jis", "gb18030"]
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+SRID = re.compile(r"\s*SRID\s*=\s*([0-9]{1,6})\s*;", re.IGNORECASE)
+"""The beginning of EWKT, as PostGIS writes it."""
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})( \d{1,2}:\d{2}(:\d{2})?)?")
 
 
@@ -41,11 +43,23 @@ class CsvProfile:
     """The numbers of the columns whose numbers have a decimal comma."""
     dates: dict[int, DateOrder] = field(default_factory=dict)
     unclear_dates: list[int] = field(default_factory=list)
+    ewkt: int | None = None
+    """The number of the column whose WKT begins with an SRID."""
+    padded_numbers: frozenset[int] = frozenset()
+    """The numbers of the columns whose numbers have spaces around them, which GDAL drops."""
+    padded: bool = False
+    """Whether names of columns have spaces around them, with which GDAL does not find them."""
 
     @property
     def plain(self) -> bool:
         """Whether GDAL can read the file as it is."""
-        return self.encoding == "utf-8" and not self.decimal_commas and not self.dates
+        return (
+            self.encoding == "utf-8"
+            and not self.decimal_commas
+            and not self.dates
+            and self.ewkt is None
+            and not (self.padded or self.padded_numbers)
+        )
 
     def values(self, column: int) -> list[str]:
         """Return the values of a column in the sample that are not empty."""
@@ -61,8 +75,9 @@ def profile(path: Path, name: str, encoding: str | None, date_order: DateOrder |
         head = file.read(SAMPLE_BYTES)
     text, used, detected = _decoded(head, name, encoding)
     separator = max(SEPARATORS, key=lambda mark: len(_header(text, mark)))
-    columns, rows = _header(text, separator), list(_rows(text, separator, complete=len(head) < SAMPLE_BYTES))
-    sample = CsvProfile(used, detected, separator, columns, rows)
+    header, rows = _header(text, separator), list(_rows(text, separator, complete=len(head) < SAMPLE_BYTES))
+    columns = [column.strip() for column in header]
+    sample = CsvProfile(used, detected, separator, columns, rows, padded=columns != header)
     commas = frozenset(number for number in range(len(columns)) if _has_decimal_commas(sample.values(number)))
     orders = {number: order for number in range(len(columns)) if (order := _dates_of(sample.values(number)))}
     unclear = [number for number, order in orders.items() if len(order) > 1 and date_order is None]
@@ -71,7 +86,8 @@ def profile(path: Path, name: str, encoding: str | None, date_order: DateOrder |
         for number, order in orders.items()
         if number not in unclear
     }
-    return CsvProfile(used, detected, separator, columns, rows, commas, dates, unclear)
+    padded = frozenset(number for number in range(len(columns)) if _has_padded_numbers(sample, number)) - commas
+    return replace(sample, decimal_commas=commas, padded_numbers=padded, dates=dates, unclear_dates=unclear)
 
 
 def checked_encoding(name: str) -> str:
@@ -153,6 +169,19 @@ def _has_decimal_commas(values: list[str]) -> bool:
     return any("," in value for value in values) and all(_NUMBER.fullmatch(value) for value in values)
 
 
+def _has_padded_numbers(sample: CsvProfile, column: int) -> bool:
+    written = (row[column] for row in sample.rows if column < len(row))
+    return any(value != value.strip() for value in written) and all(map(is_number, sample.values(column)))
+
+
+def is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return "_" not in value
+
+
 def _dates_of(values: list[str]) -> tuple[DateOrder, ...]:
     """Return the orders in which all values are dates."""
     if not values or not all(_DATE.fullmatch(value) for value in values):
@@ -180,3 +209,8 @@ def point_number(value: str) -> str | None:
     """Return a number with a decimal point, or None if the value is no number."""
     text = value.strip()
     return text.replace(".", "").replace(",", ".") if _NUMBER.fullmatch(text) else None
+
+
+def without_srid(value: str) -> str:
+    """Return EWKT as WKT."""
+    return SRID.sub("", value, count=1)

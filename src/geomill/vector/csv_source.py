@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from geomill.contract.inspection import KnownFrom
@@ -28,6 +28,7 @@ def csv_source(path: Path, name: str, reading: Reading, target: Path, most: int 
     necessary."""
     sample = profile(path, name, reading.encoding, reading.date_order)
     where = places(sample, name, reading)
+    sample = replace(sample, ewkt=where.ewkt)
     if not sample.plain:
         sample, path = rewrite(path, name, sample, target, most), target
     known_from = KnownFrom.OPTION if reading.encoding else KnownFrom.DETECTED

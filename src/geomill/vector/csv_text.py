@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from geomill.datasets.refusals import refused
-from geomill.vector.csv_profile import CsvProfile, iso_date, line_text, point_number, wrong_encoding
+from geomill.vector.csv_profile import CsvProfile, iso_date, line_text, point_number, without_srid, wrong_encoding
 
 LONGEST_FIELD = 256 * 1024 * 1024
 Convert = Callable[[str], str | None]
@@ -37,12 +37,15 @@ def rewrite(path: Path, name: str, profile: CsvProfile, target: Path, most: int 
 def _write(path: Path, profile: CsvProfile, target: Path, most: int | None) -> set[int]:
     """Write the rows. Returns the columns with a value that could not be converted."""
     converters: dict[int, Convert] = dict.fromkeys(profile.decimal_commas, point_number)
+    converters |= dict.fromkeys(profile.padded_numbers, str.strip)
     converters |= {number: partial(iso_date, order=order) for number, order in profile.dates.items()}
+    if profile.ewkt is not None:
+        converters[profile.ewkt] = without_srid
     misfits: set[int] = set()
     target.unlink(missing_ok=True)
     with target.open("x", encoding="utf-8", newline="") as file:  # never through a link to the original
         lines = _lines(path, profile)
-        if not converters and most is None:
+        if not converters and not profile.padded and most is None:
             file.writelines(lines)
             return misfits
         writer = csv.writer(file, delimiter=profile.separator, lineterminator="\n")
@@ -50,14 +53,16 @@ def _write(path: Path, profile: CsvProfile, target: Path, most: int | None) -> s
         for number, row in enumerate(islice(rows, None if most is None else most + 1)):
             if number:
                 misfits |= _convert(row, converters)
-            writer.writerow(row)
+            writer.writerow(row if number else profile.columns)
     return misfits
 
 
 def _convert(row: list[str], converters: dict[int, Convert]) -> set[int]:
     misfits: set[int] = set()
     for number, convert in converters.items():
-        if number < len(row) and row[number].strip():
+        if number < len(row) and not row[number].strip():
+            row[number] = ""
+        elif number < len(row):
             value = convert(row[number])
             if value is None:
                 misfits.add(number)

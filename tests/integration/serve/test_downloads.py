@@ -86,6 +86,28 @@ async def test_gdal_reads_what_was_loaded(house: House, tmp_path: Path, name: st
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(("name", "suffix"), [("gpkg", "gpkg"), ("fgb", "fgb"), ("shp", "zip"), ("geojson", "geojson")])
+@pytest.mark.slow
+async def test_missing_geometries_and_columns_that_are_called_as_ids(
+    house: House, tmp_path: Path, name: str, suffix: str
+) -> None:
+    table = f"d_{uuid4().hex[:10]}"
+    await house.execute(
+        f"CREATE TABLE geo.{table} (gid bigint PRIMARY KEY, fid text, fid_0 int, geom geometry(Point, 4326))"
+    )
+    await house.execute(
+        f"INSERT INTO geo.{table} VALUES (1, 'same', 7, 'SRID=4326;POINT(1 2)'),"
+        " (2, 'same', 7, NULL), (3, NULL, 8, NULL)"
+    )
+    asset_id = await house.publish(table, "vector", table_name=table, outputs={"bbox": [1, 2, 1, 2]})
+    answer = await house.client.get(f"/vector/collections/{asset_id}/download", params={"f": name})
+    _, shapes, values = frame(answer, tmp_path, suffix)
+    order = np.argsort(values["gid"])
+    assert [shape and shape.wkt for shape in shapes[order]] == ["POINT (1 2)", None, None]
+    assert values["fid"][order].tolist() == ["same", "same", None]
+    assert values["fid_0"][order].tolist() == [7, 7, 8]
+
+
 @pytest.mark.slow
 async def test_geoparquet_and_csv_have_all_columns(house: House, tmp_path: Path) -> None:
     path = await layer(house)

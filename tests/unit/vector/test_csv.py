@@ -48,7 +48,6 @@ def test_separators(tmp_path: Path, mark: str, name: str) -> None:
         ("LAENGE", "BREITE"),
         ("Longitudine", "Latitudine"),
         ("decimalLongitude", "decimalLatitude"),
-        (" lon ", "lat"),
     ],
 )
 def test_names_of_coordinates(tmp_path: Path, x: str, y: str) -> None:
