@@ -269,7 +269,9 @@ def retry_export(any_id: AnyId, as_json: Json = False) -> None:
 
 @app.command()
 def report(
-    name: Annotated[ReportName, typer.Argument(metavar="REPORT", help="One of stuck, failed, sla, retried, load.")],
+    name: Annotated[
+        ReportName, typer.Argument(metavar="REPORT", help="One of stuck, failed, exports, sla, retried, load.")
+    ],
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", min=1, help="For stuck: how long without progress. For sla: how far back."),

@@ -501,6 +501,7 @@ class QueueStatements(Statements):
 class ReportsStatements(Statements):
     noun = "reports"
 
+    exports: LiteralString
     failed: LiteralString
     load: LiteralString
     retried: LiteralString

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the command line needs the names of the reports, and no dat
 class ReportName(StrEnum):
     STUCK = "stuck"
     FAILED = "failed"
+    EXPORTS = "exports"
     SLA = "sla"
     RETRIED = "retried"
     LOAD = "load"
@@ -35,6 +36,7 @@ def _statement(report: ReportName) -> LiteralString:
     statements: dict[ReportName, LiteralString] = {
         ReportName.STUCK: queries("reports").stuck,
         ReportName.FAILED: queries("reports").failed,
+        ReportName.EXPORTS: queries("reports").exports,
         ReportName.SLA: queries("reports").sla,
         ReportName.RETRIED: queries("reports").retried,
         ReportName.LOAD: queries("reports").load,

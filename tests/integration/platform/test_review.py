@@ -10,6 +10,8 @@ from geomill.domain.objectname import ObjectName, Zone
 from geomill.domain.states import ClearanceState
 from geomill.errors import AssetState, NotFoundError, RevisionChanged
 from geomill.platform import review
+from geomill.store import reports
+from geomill.store.reports import ReportName
 from tests.integration.platform.conftest import ADA, BOB, TIFF
 
 OUO, PUBLIC = ClearanceState.OUO, ClearanceState.PUBLIC
@@ -24,6 +26,13 @@ async def running(office):
 
 async def published(office, **changes):
     return await office.published(workflow_id="publish_file", **changes)
+
+
+async def unexported(office) -> list[tuple[str, str, str]]:
+    """Return assets, purposes and jobs of exports that failed and were not repeated."""
+    async with office.engine.pool.connection() as conn:
+        rows = await reports.read(conn, ReportName.EXPORTS)
+    return [(row["asset_id"], row["purpose"], row["job_id"]) for row in rows]
 
 
 async def outside(office) -> list[str]:
@@ -234,8 +243,10 @@ async def test_a_failed_export_is_visible_and_is_started_again(running, monkeypa
     assert job.status.value == "failed"
     assert "differs from the published file" in job.error_message
     assert await outside(running) == [], "other bytes never stay outside"
+    assert await unexported(running) == [(asset.asset_id, "export", outcome.export_job_id)]
     assert (await running.asset(asset.asset_id)).external_revision is None
     await running.storage.put_bytes(name, TIFF)
     again = await running.decide(review.retry_export, asset.asset_id, ADA)
     assert (await running.ended(again.export_job_id)).status.value == "completed"
     assert (await running.asset(asset.asset_id)).external_revision == 1
+    assert await unexported(running) == []

@@ -9,28 +9,29 @@ import { Glyph } from "@/components/states";
 import { useNow } from "@/live/clock";
 import { useHealth, useReviews } from "@/shell/attention";
 import { useMay } from "@/shell/session";
-import { concernsOf, type FailedAsset, MOST_FAILED } from "./attention";
+import { concernsOf, type FailedAsset, type FailedExport, MOST_FAILED } from "./attention";
 
-function useFailedAssets(): FailedAsset[] {
+function useReport<Row>(report: "failed" | "exports"): Row[] {
   const may = useMay();
-  const report = useQuery({
-    queryKey: ["assets", "failed"],
+  const page = useQuery({
+    queryKey: ["assets", "report", report],
     queryFn: ({ signal }) => {
-      const params = { path: { report: "failed" as const }, query: { limit: MOST_FAILED } };
+      const params = { path: { report }, query: { limit: MOST_FAILED } };
       return ok(api.GET("/api/assets/reports/{report}", { params, signal }));
     },
     enabled: may("GET /api/assets/reports/{report}"),
     refetchInterval: 30_000,
   });
-  return (report.data?.rows ?? []) as FailedAsset[];
+  return (page.data?.rows ?? []) as Row[];
 }
 
 export function Attention() {
   const health = useHealth();
   const reviews = useReviews();
-  const failed = useFailedAssets();
+  const failed = useReport<FailedAsset>("failed");
+  const exports = useReport<FailedExport>("exports");
   const now = useNow();
-  const concerns = health.data ? concernsOf(health.data, reviews, failed, now) : [];
+  const concerns = health.data ? concernsOf(health.data, reviews, failed, exports, now) : [];
   return (
     <Card
       className="c5"

@@ -25,6 +25,14 @@ export interface FailedAsset {
   last_error?: string | null;
 }
 
+/** An export or a withdrawal that failed, and that nobody has repeated: the copy outside is not as it was decided. */
+export interface FailedExport {
+  asset_id: string;
+  asset_name?: string | null;
+  purpose: string;
+  error?: string | null;
+}
+
 interface Waiting {
   asset_id: string;
   processing_completed_at?: string | null;
@@ -34,9 +42,11 @@ export function concernsOf(
   health: Health,
   reviews: readonly Waiting[],
   failed: readonly FailedAsset[],
+  exports: readonly FailedExport[],
   now: number,
 ): Concern[] {
   return [
+    ...outside(exports),
     ...reviewsOf(reviews, now),
     ...failedOf(failed),
     ...letters(health),
@@ -79,6 +89,27 @@ function failedOf(assets: readonly FailedAsset[]): Concern[] {
       action: { text: "Look at them", href: "/assets?processing_status=failed" },
     },
   ];
+}
+
+function outside(exports: readonly FailedExport[]): Concern[] {
+  const of = (purpose: string) => exports.filter((one) => one.purpose === purpose);
+  return [
+    ["withdraw", "withdrawal", "is still outside"] as const,
+    ["export", "export", "is not outside"] as const,
+  ].flatMap(([purpose, word, meaning]) => {
+    const rows = of(purpose);
+    const [latest] = rows;
+    if (!latest) return [];
+    return [
+      {
+        id: `failed-${purpose}`,
+        state: "failed",
+        title: `${plural(rows.length, word)} failed`,
+        reason: `${latest.asset_name ?? latest.asset_id} ${meaning}: ${latest.error ?? "no reason is known"}`,
+        action: { text: "Open asset", href: `/assets/${latest.asset_id}` },
+      },
+    ];
+  });
 }
 
 function letters(health: Health): Concern[] {

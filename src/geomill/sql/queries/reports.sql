@@ -16,6 +16,23 @@ WHERE processing_status = 'failed' AND deleted_at IS NULL
 ORDER BY updated_at DESC
 LIMIT %(limit)s;
 
+-- name: exports
+-- Exports and withdrawals that failed and were not repeated, so that the copy outside is not as it was decided. Of the newest
+-- failed jobs, ten thousand are read.
+WITH failed AS (
+    SELECT job_id, asset_id, purpose, error_message, completed_at
+    FROM dagapp.dag_jobs
+    WHERE status = 'failed'
+    ORDER BY created_at DESC
+    LIMIT 10000
+)
+SELECT f.asset_id, a.stac_item_id AS asset_name, f.purpose::text AS purpose, f.job_id, f.error_message AS error, f.completed_at
+FROM failed AS f
+JOIN app.geospatial_assets AS a ON a.asset_id = f.asset_id AND a.adf_run_id = f.job_id
+WHERE f.purpose IN ('export', 'withdraw')
+ORDER BY f.completed_at DESC
+LIMIT %(limit)s;
+
 -- name: sla
 SELECT workflow_id, count(*) AS total,
        avg(seconds)::float8 AS avg_seconds,
