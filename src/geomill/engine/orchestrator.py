@@ -39,7 +39,7 @@ from geomill.engine.owned import Graphs, OwnedJob, load
 from geomill.engine.permits import PermitSender
 from geomill.engine.rounds import Rounds
 from geomill.errors import UnavailableError
-from geomill.process import run_duties
+from geomill.process import Duty, run_duties
 from geomill.queues.floors import Effort
 from geomill.queues.servicebus import Bus
 from geomill.storage import NO_STORAGE, Storage
@@ -159,17 +159,17 @@ class Orchestrator:
             self._old_uploads,
             self._old_extracts,
             self._fetcher,
-            *self._service_bus(),
         )
         duties += [duty.run for duty in beside]
+        duties += self._service_bus()
         await run_duties(stop, *duties, leave=self._leave)
 
-    def _service_bus(self) -> tuple[PermitSender | Entrance, ...]:
+    def _service_bus(self) -> list[Duty]:
         """Return the duties that Service Bus needs, if it is used."""
         if not self.bus or not self._permits:
-            return ()
-        options = self.options
-        return self._permits, Entrance(self.bus, self.pool, self.workflow_registry, options.job_queue, self._duties)
+            return []
+        entrance = Entrance(self.bus, self.pool, self.workflow_registry, self.options.job_queue, self._duties)
+        return [self._permits.send_for_ever, self._permits.remind_for_ever, entrance.run]
 
     async def _leave(self) -> None:
         try:

@@ -72,13 +72,6 @@ class PermitSender:
     def owed(self) -> int:
         return sum(map(len, self._owed.values()))
 
-    async def run(self) -> None:
-        """Run as a duty of the orchestrator, beside its main loop."""
-        await self._warm_up()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._send_for_ever())
-            group.create_task(self._remind_for_ever())
-
     async def _warm_up(self) -> None:
         try:
             await self.bus.warm_up(self.queue_names)
@@ -86,7 +79,9 @@ class PermitSender:
             log.warning("%s", error)
             self.duties.failed(DUTY, error)
 
-    async def _send_for_ever(self) -> None:
+    async def send_for_ever(self) -> None:
+        """Run as a duty of the orchestrator, beside its main loop."""
+        await self._warm_up()
         failures = 0
         while True:
             await self._called.wait()
@@ -117,7 +112,8 @@ class PermitSender:
                 return error
         return None
 
-    async def _remind_for_ever(self) -> None:
+    async def remind_for_ever(self) -> None:
+        """Run as a duty of the orchestrator, beside its main loop."""
         while True:
             await asyncio.sleep(self.remind_seconds)
             try:

@@ -142,7 +142,7 @@ class Worker:
         never = asyncio.Event()
         duties = [self._signals.run, self._work, self._keeper.run, self._look_after, self._drain_when_told]
         if self._permits:
-            duties.append(self._permits.run)
+            duties += self._permits.duties
         try:
             await run_duties(never, *duties, leave=self._leave)
         finally:

@@ -27,6 +27,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from geomill.errors import BusUnavailable
+from geomill.process import Duty
 from geomill.queues.postgres import Delivery, Held
 from geomill.queues.servicebus.bus import ANSWER_SECONDS, Bus, broken, closed
 from geomill.queues.servicebus.problems import bus_error
@@ -104,7 +105,7 @@ class Permits:
         self._in_use: dict[int, HeldPermit] = {}
         self._looks: set[str] = set()
         self._receivers: dict[str, ServiceBusReceiver] = {}
-        """They stay open after `run`, because what runs then is still to be settled."""
+        """They stay open when the duties have ended, because what runs then is still to be settled."""
         self._freed = {name: asyncio.Event() for name in queue_names}
         self._spent: deque[tuple[HeldPermit, Disposition]] = deque()
         self._spending = asyncio.Event()
@@ -160,12 +161,18 @@ class Permits:
 
     # Duties
 
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for name in self._unused:
-                group.create_task(self._receive(name), name=f"permits of {name}")
-            group.create_task(self._renew())
-            group.create_task(self._settle())
+    @property
+    def duties(self) -> list[Duty]:
+        """The duties of the worker that permits need. They stand side by side, because a `TaskGroup` would cancel its
+        tasks only once (see `process.end`)."""
+        return [*map(self._receiving, self._unused), self._renew, self._settle]
+
+    def _receiving(self, name: str) -> Duty:
+        async def receive() -> None:
+            await self._receive(name)
+
+        receive.__name__ = f"permits of {name}"
+        return receive
 
     async def close(self) -> None:
         """Settle what is spent, and give back the rest."""
