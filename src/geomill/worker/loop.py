@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import uniform
 
 import psycopg
 
@@ -55,6 +56,10 @@ from geomill.worker.trial import Trial
 from geomill.worker.watch import Watch
 
 log = logging.getLogger(__name__)
+
+IRREGULAR = (0.75, 1.25)
+"""The shares of a poll interval that a worker waits. Workers that look in step would take the same turns for ever: one
+would put back what it cannot run, and always be the first to lease it again (worker/repertoire.py)."""
 
 OWN_CHANNEL = "own"
 """The channel for reports of this process, as opposed to notifications of queues."""
@@ -174,7 +179,8 @@ class Worker:
                 self._poke()
 
     async def _exchange_when_called(self, conn: Connection) -> None:
-        channels = await self._signals.wait(self.options.poll_seconds)
+        seconds = self.options.poll_seconds * uniform(*IRREGULAR)  # noqa: S311  not a secret
+        channels = await self._signals.wait(seconds)
         if self._permits and not channels:
             self._permits.look(*self.options.queues)
         if SCHEMA_CHANNEL in channels:
@@ -199,17 +205,20 @@ class Worker:
             await self._trial.tell(conn)
             leased = await self._exchange.once(conn, free, self._limits())
             self._activity.looked()
-            await self._begin(conn, leased)
+            has_refused = await self._begin(conn, leased)
             await self._begin(conn, await self._newcomer(conn))
             if self._permits and offer:
                 self._put_away(self._permits, offer)
-        return self._exchange.pressing or 0 < free == len(leased)
+        return self._exchange.pressing or has_refused or 0 < free == len(leased)
 
-    async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> None:
-        for slot in await self._breakers.admit(conn, await self._repertoire.admit(conn, leased)):
+    async def _begin(self, conn: Connection, leased: Sequence[Slot]) -> bool:
+        """Start tasks. Returns whether some were put back, so that others may have their slots at once."""
+        admitted = await self._repertoire.admit(conn, leased)
+        for slot in await self._breakers.admit(conn, admitted):
             is_new = slot.delivery.sequence not in self._slots
             if not (slot.suspect and is_new) or await self._trial.open(conn, slot):
                 self._start(slot)
+        return len(admitted) < len(leased)
 
     async def _newcomer(self, conn: Connection) -> list[Slot]:
         """Lease a spare task for a tenant that has no slot here."""

@@ -20,6 +20,7 @@ import pytest
 import rasterio
 from affine import Affine
 from numpy.typing import NDArray
+from rasterio.env import GDALVersion
 
 from geomill.domain.states import JobStatus
 from geomill.handlers.raster.list_times import list_times
@@ -254,6 +255,8 @@ def test_nodata_and_chunks_that_are_not_stored(storage: Storage) -> None:
 @pytest.mark.parametrize("layout", ["ZARR_V2", "ZARR_V3"])
 @pytest.mark.parametrize("compressor", ["BLOSC", "ZSTD", "NONE"])
 def test_stores_that_gdal_wrote(storage: Storage, tmp_path: Path, layout: str, compressor: str) -> None:
+    if layout == "ZARR_V3" and GDALVersion.runtime() < GDALVersion(3, 12):
+        pytest.skip("this GDAL writes a draft of version 3, which is refused")
     place = Affine(10, 0, 500_000, 0, -10, 5_000_000)
     folder, data = tmp_path / "a.zarr", np.arange(60 * 80, dtype="int16").reshape(60, 80)
     profile = {"width": 80, "height": 60, "count": 1, "dtype": "int16", "crs": "EPSG:32633", "transform": place}
