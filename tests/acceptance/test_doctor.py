@@ -115,6 +115,7 @@ def test_no_schema_no_server_bad_settings(geomill: Geomill, empty_database: str,
     assert levels(ended.json)["workflows"] == "fail"
 
 
+@pytest.mark.slow
 def test_service_bus(geomill: Geomill, database: str) -> None:
     with running_peer() as peer:
         variables = {

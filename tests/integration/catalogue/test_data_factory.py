@@ -158,6 +158,7 @@ async def test_a_run_that_the_list_shows_late_is_cancelled_too(
     assert await files_outside(office) == []
 
 
+@pytest.mark.slow
 async def test_what_is_public_goes_even_if_data_factory_is_away(
     running_office: Office, factory: FactoryServer, external_database: str
 ) -> None:

@@ -110,6 +110,7 @@ async def test_a_whole_life(running):
     assert [row["revision"] for row in revisions] == [1, 2, 3]
 
 
+@pytest.mark.slow
 async def test_a_downgrade_warns_and_withdraws(running):
     asset = await published(running)
     exported = await running.decide(review.approve, asset.asset_id, PUBLIC, BOB, None)

@@ -277,6 +277,7 @@ async def test_all_extracts_together_have_a_limit(house: House) -> None:
     assert (await order(house, f"{path}/download", f="csv")).status_code == 202
 
 
+@pytest.mark.slow
 async def test_a_file_beyond_its_limit_is_refused_with_a_reason_and_leaves_nothing(
     house: House, shelf: Storage
 ) -> None:

@@ -71,6 +71,7 @@ async def test_senders_share_one_link_and_may_be_used_at_the_same_time(bus: Bus,
     assert peer.tell("depth", "orders")["waiting"] == 20
 
 
+@pytest.mark.slow
 async def test_a_busy_server_is_an_error_that_passes(bus: Bus, peer: Peer) -> None:
     peer.tell("throttle", 60)
     with pytest.raises(BusUnavailable, match="the queue 'orders' of Service Bus cannot be used") as caught:

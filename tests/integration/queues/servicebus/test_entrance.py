@@ -194,6 +194,7 @@ async def test_many_messages_arrive_while_connections_are_cut(platform: EnginePl
     assert len(await jobs_of(platform)) == 60
 
 
+@pytest.mark.slow
 async def test_an_outage_is_logged_once_and_its_end_too(
     platform: EnginePlatform, bus: Bus, peer: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -94,6 +94,7 @@ async def test_a_lost_permit_delays_its_task_and_no_more(make_platform: MakePlat
     assert job.status is JobStatus.COMPLETED
 
 
+@pytest.mark.slow
 async def test_work_goes_on_without_service_bus_and_with_it_again(make_platform: MakePlatform, peer: Peer) -> None:
     peer.tell("refuse", 8)
     platform = make_platform(FAN)
