@@ -113,7 +113,7 @@ def test_submit(open_page: OpenPage, tmp_path: Path) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_text("chosen by you")).to_be_visible(timeout=SOON)
     expect(page.locator(".where canvas")).to_be_visible()
-    page.get_by_label("dataset_id").fill("villages")
+    page.get_by_label("dataset_id").fill("census")
     expect(page.get_by_text("are new: revision 1")).to_be_visible(timeout=SOON)
     page.get_by_label("Title").fill("Villages, 2026")
     page.get_by_label("When the data was taken").fill("2026-06-30")

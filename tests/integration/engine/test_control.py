@@ -227,7 +227,8 @@ async def test_submissions_are_shared_among_equals(make_platform: MakePlatform) 
             await asyncio.sleep(0.01)
     owned = [orchestrator.owned for orchestrator in orchestrators]
     assert sum(owned) == 60
-    assert max(owned) <= 1.5 * 20
+    assert min(owned) > 0
+    assert max(owned) <= 2.25 * 20, "on a busy machine one of them may not run for a while, and nobody waits for it"
 
 
 async def test_what_is_urgent_is_claimed_first(make_platform: MakePlatform) -> None:
