@@ -92,12 +92,11 @@ function failedOf(assets: readonly FailedAsset[]): Concern[] {
 }
 
 function outside(exports: readonly FailedExport[]): Concern[] {
-  const of = (purpose: string) => exports.filter((one) => one.purpose === purpose);
   return [
     ["withdraw", "withdrawal", "is still outside"] as const,
     ["export", "export", "is not outside"] as const,
   ].flatMap(([purpose, word, meaning]) => {
-    const rows = of(purpose);
+    const rows = exports.filter((failure) => failure.purpose === purpose);
     const [latest] = rows;
     if (!latest) return [];
     return [
